@@ -13,8 +13,8 @@ import dxprivacy as dx
 from benchmarks import by_diffprivlib, by_opendp, peers, survey
 from benchmarks.figures import Figure, skipped
 from benchmarks.survey import Floats, Question, Sample
-from dxprivacy.attributes.points import Points
-from dxprivacy.metrics.points import Euclidean
+from dxprivacy.metrics.place_metrics import Euclidean
+from dxprivacy.universe.attributes.listed_points import Points
 
 
 def run() -> list[Figure]:

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.optimise.barrier import optimise
-from dxprivacy.optimise.biased import Biased, many
-from dxprivacy.optimise.pairs import SparsePairs
+from dxprivacy.optimize.barrier import optimise
+from dxprivacy.optimize.biased import Biased, many
+from dxprivacy.optimize.pair_constraints import SparsePairs
 
 SCALES = (1.0, 0.05)  # epsilon for one unit of distance, in a square of 100 by 100
 RECORDS = (10, 100, 1000, 10_000)

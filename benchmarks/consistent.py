@@ -13,15 +13,15 @@ from benchmarks.figures import Figure, seconds, within
 from benchmarks.strategies import ranges
 from benchmarks.tables import NINE
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.mechanisms.noise.block_max import BlockMax
-from dxprivacy.mechanisms.noise.consistent import Family, Kind, Split, family_of
-from dxprivacy.model.nest import Nest, nest_of
-from dxprivacy.optimise.consistent.fit import Nested, Ordered, boxes, consistent
-from dxprivacy.optimise.consistent.stars import stars
-from dxprivacy.optimise.consistent.together import spreads
-from dxprivacy.optimise.strategies import choose
-from dxprivacy.optimise.tables import Budgets
-from dxprivacy.optimise.tables import choose as choose_tables
+from dxprivacy.mechanisms.sampling.block_max_noise import BlockMax
+from dxprivacy.mechanisms.sampling.tree_noise import Family, Kind, Split, family_of
+from dxprivacy.optimize.k_norm.block_max_moments import spreads
+from dxprivacy.optimize.k_norm.hierarchy_fit import Nested, Ordered, boxes, consistent
+from dxprivacy.optimize.k_norm.star_fit import stars
+from dxprivacy.optimize.strategies import choose
+from dxprivacy.optimize.tables import Budgets
+from dxprivacy.optimize.tables import choose as choose_tables
+from dxprivacy.universe.hierarchy import Nest, nest_of
 
 # name, cells, reach, the target as a total, whether the planner of before is asked too
 CASES = (

@@ -18,11 +18,11 @@ from typing import Any
 import duckdb
 
 from benchmarks.histogram import _compare
-from dxprivacy.attributes.dates import Dates
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.dates import Dates
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 DUCK_ROWS, POSTGRES_ROWS, SPARK_ROWS = 100_000_000, 10_000_000, 20_000_000
 GROWTH = (1_000_000, 10_000_000, 100_000_000)

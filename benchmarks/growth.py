@@ -5,9 +5,9 @@ from pathlib import Path
 
 from benchmarks.figures import Figure
 from benchmarks.trees import all_pairs, constant, points_of, rough, smooth
-from dxprivacy.plots.channels import Spec
-from dxprivacy.plots.picture import Picture
-from dxprivacy.plots.style import ACCENT, CONFIG, GREY, INK
+from dxprivacy.output.charts.channels import Spec
+from dxprivacy.output.charts.chart_style import ACCENT, CONFIG, GREY, INK
+from dxprivacy.output.charts.picture import Picture
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "growth.png"
 SIZES = (3_000, 10_000, 30_000, 100_000, 300_000)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from benchmarks.figures import Figure
-from dxprivacy.optimise.tables import Budgets, choose
-from dxprivacy.optimise.tables.axes import Axis
-from dxprivacy.optimise.tables.coding import alone, coding, prefixes, ranges, total
-from dxprivacy.optimise.tables.products import choose_products
+from dxprivacy.optimize.tables import Budgets, choose
+from dxprivacy.optimize.tables.coding import alone, coding, prefixes, ranges, total
+from dxprivacy.optimize.tables.product_tables import choose_products
+from dxprivacy.optimize.tables.table_axes import Axis
 
 CPS = (50, 100, 7, 4, 2)
 ADULT = (100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import duckdb
 
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.numbers import Numbers
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.binned_numbers import Numbers
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 ROWS = 10_000_000
 CSV_ROWS = 1_000_000

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import dxprivacy as dx
 from benchmarks.figures import Figure, seconds
-from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.ledger import Ledger
-from dxprivacy.questions.asked import Stack
-from dxprivacy.questions.asking import gather
+from dxprivacy.privacy.costs import LaplaceCost
+from dxprivacy.queries.asked import Stack
+from dxprivacy.queries.asking import gather
 
 MANY, FEW = 1_000, 10
 

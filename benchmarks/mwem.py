@@ -12,18 +12,18 @@ from pathlib import Path
 import numpy as np
 
 from dxprivacy import metrics
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct.plan import plan_direct
 from dxprivacy.mechanisms.direct.run import fit_histogram
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
 from dxprivacy.mechanisms.mwem.run import run_mwem
-from dxprivacy.mechanisms.noise.system import SystemNoise
+from dxprivacy.mechanisms.sampling.system_noise import SystemNoise
 from dxprivacy.mechanisms.spending import Unrecorded
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asked import Stack
-from dxprivacy.questions.asking import count, gather, marginals
+from dxprivacy.queries.asked import Stack
+from dxprivacy.queries.asking import count, gather, marginals
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 SMALL = Universe(
     [Values(name=n, values=("p", "q"), has_other=False) for n in "abc"]
@@ -145,7 +145,7 @@ def quality(*, long: bool) -> list[dict[str, object]]:
 
 
 def _noisy(plan, histogram):
-    from dxprivacy.mechanisms.laplace.run import noisy_rows
+    from dxprivacy.mechanisms.linear.run import noisy_rows
 
     return noisy_rows(plan, histogram, SystemNoise())
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.mechanisms.noise.discrete_laplace import discrete_laplace
+from dxprivacy.mechanisms.sampling.discrete_laplace import discrete_laplace
 
 SCALE = 3.3
 

@@ -11,8 +11,8 @@ import duckdb
 
 from benchmarks.histogram import MAKE, _compare
 from dxprivacy.engines import open_source
-from dxprivacy.model.people import People
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.people import People
+from dxprivacy.universe.universe import Universe
 
 ROWS = 1_000_000
 EACH = 10  # rows of a person on average, and as many are kept: half of the people have too many

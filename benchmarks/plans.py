@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 import dxprivacy as dx
-from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.demo.story import QUESTIONS
-from dxprivacy.demo.survey import RESPONDENTS, write_survey
-from dxprivacy.metrics.base import all_pairs
-from dxprivacy.questions.asking import gather
+from dxprivacy.demo.demo_story import QUESTIONS
+from dxprivacy.demo.demo_survey import RESPONDENTS, write_survey
+from dxprivacy.metrics.metric import all_pairs
+from dxprivacy.privacy.costs import LaplaceCost
+from dxprivacy.queries.asking import gather
 
 
 def run() -> list[dict[str, object]]:

@@ -13,10 +13,10 @@ import numpy as np
 
 import dxprivacy as dx
 from benchmarks.figures import Figure
-from dxprivacy.attributes.points import Points
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.normal import STEPS
-from dxprivacy.metrics.points import Euclidean
+from dxprivacy.metrics.place_metrics import Euclidean
+from dxprivacy.universe.attributes.listed_points import Points
 
 RUNS = 300
 TOP = 100

@@ -21,7 +21,7 @@ from benchmarks.losses import BASELINE, FACTOR, Measure, judge, read_baseline, w
 def noise() -> float | None:
     """Discrete Laplace noise, against OpenDP: at least 40 times as fast."""
     from benchmarks.noise import SCALE, opendp_laplace
-    from dxprivacy.mechanisms.noise.discrete_laplace import discrete_laplace
+    from dxprivacy.mechanisms.sampling.discrete_laplace import discrete_laplace
 
     try:
         peer = opendp_laplace()
@@ -98,7 +98,7 @@ def ledger() -> float:
 def flights() -> float:
     """Planning the three questions about flights, against a fixed piece of Python and numpy."""
     from benchmarks.flights import COUNTS, ROWS, write_policy
-    from dxprivacy.mechanisms.laplace.planner import make_plan
+    from dxprivacy.mechanisms.linear.planning.planner import make_plan
     from dxprivacy.policy import Policy
 
     metric = Policy.load(write_policy(Path(_folder().name))).metric
@@ -108,7 +108,7 @@ def flights() -> float:
 def places() -> float:
     """Checking and planning over 3,300 places, against a fixed piece of Python and numpy."""
     from benchmarks.places import QUESTIONS, write_places
-    from dxprivacy.mechanisms.laplace.planner import make_plan
+    from dxprivacy.mechanisms.linear.planning.planner import make_plan
     from dxprivacy.policy import Policy
 
     path = write_places(Path(_folder().name), 3_300)

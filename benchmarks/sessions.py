@@ -84,7 +84,7 @@ print(json.dumps(seconds(work, 3)))
 
 def others() -> list[Figure]:
     """Counts by age with diffprivlib, in floats; and whether Tumult can be had."""
-    from dxprivacy.mechanisms.noise.discrete_laplace import discrete_laplace
+    from dxprivacy.mechanisms.sampling.discrete_laplace import discrete_laplace
 
     figures = []
     scales = np.full(100_000, 3.3)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dxprivacy.optimise.strategies import Effort, Problem, choose, limit
+from dxprivacy.optimize.strategies import Effort, Problem, choose, limit
 
 # name, cells, reach of the pairs, thorough, the target as a total or in times the limit
 CASES = (

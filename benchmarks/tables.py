@@ -7,11 +7,11 @@ import time
 import numpy as np
 from scipy.sparse import csr_array
 
-from dxprivacy.optimise.barrier import optimise
-from dxprivacy.optimise.pairs import SparsePairs
-from dxprivacy.optimise.tables import Chosen, Reconstruction, choose
-from dxprivacy.optimise.tables.isoperimetric import isoperimetric_limit
-from dxprivacy.optimise.tables.limit import limit
+from dxprivacy.optimize.barrier import optimise
+from dxprivacy.optimize.pair_constraints import SparsePairs
+from dxprivacy.optimize.tables import Chosen, Reconstruction, choose
+from dxprivacy.optimize.tables.isoperimetric import isoperimetric_limit
+from dxprivacy.optimize.tables.table_limits import limit
 
 NINE = ((16, 7, 15, 6, 5, 2, 42, 9, 2), (1, 0.5, 1, 0.5, 0.25, 0.5, 0.25, 1, 0.1))
 TWENTY = (tuple(2 + k % 9 for k in range(20)), tuple(0.1 * (1 + k % 7) for k in range(20)))

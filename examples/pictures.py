@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import dxprivacy as dx
-from dxprivacy.demo.survey import write_survey
+from dxprivacy.demo.demo_survey import write_survey
 
 HOUSEHOLD = Path(__file__).parent / "household"
 

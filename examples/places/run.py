@@ -16,7 +16,7 @@ import numpy as np
 from make_homes import make
 
 import dxprivacy as dx
-from dxprivacy.release.release import Release
+from dxprivacy.releases.release import Release
 
 HERE = Path(__file__).parent
 RESIDENTS = 100_000

@@ -15,8 +15,8 @@ import numpy as np
 
 from dxprivacy.errors import DataError, TooLarge, UsageError
 from dxprivacy.exact.arrays import Ints, read_only
-from dxprivacy.model.occupied import Occupied
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.occupied import Occupied
+from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import repr_of_half_built
 
 MAX_DENSE = 1 << 28

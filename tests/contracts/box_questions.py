@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import count, gather
+from dxprivacy.queries.asking import count, gather
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 BOXES = Universe(
     [Values(name=n, values=("p", "q"), has_other=False) for n in "abc"]

@@ -11,15 +11,15 @@ from fractions import Fraction
 
 import pytest
 
-from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import DxError, LedgerError, NotCertified
 from dxprivacy.histogram import Histogram
 from dxprivacy.ledger import Ledger
-from dxprivacy.mechanisms.noise import SystemNoise
 from dxprivacy.mechanisms.planned import Planned
+from dxprivacy.mechanisms.sampling import SystemNoise
 from dxprivacy.mechanisms.spending import Unrecorded
-from dxprivacy.release.booking import Booking
-from dxprivacy.session.recorded import Recorded
+from dxprivacy.privacy.costs import SumCost
+from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.session.recorded_steps import Recorded
 
 REHEARSAL = Booking("ledger.db", 1, "2000-01-01T00:00:00.000+00:00", "x", 1.0)
 

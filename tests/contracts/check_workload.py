@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.model.workload import Workload
+from dxprivacy.privacy.costs import LaplaceCost
+from dxprivacy.universe.workload import Workload
 
 
 def check_workload(workload: Workload) -> None:

@@ -2,13 +2,13 @@
 
 from fractions import Fraction
 
-from dxprivacy.attributes.base import Property
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
-from dxprivacy.metrics import alone
-from dxprivacy.metrics.product import AttributeSum
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import count, gather, mean_of, sum_of, table
+from dxprivacy.metrics import attribute_metrics
+from dxprivacy.metrics.attribute_sum import AttributeSum
+from dxprivacy.queries.asking import count, gather, mean_of, sum_of, table
+from dxprivacy.universe.attributes.attribute import Property
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 
 def universe(rng):
@@ -25,7 +25,7 @@ def one_distance_each(rng):
     axes = []
     for attribute in whole.attributes:
         other = Fraction(rng.randint(1, 9), 4) if attribute.has_other and rng.random() < 0.5 else None
-        axes.append(alone.discrete(Universe([attribute]), Fraction(rng.randint(1, 5), 3), other))
+        axes.append(attribute_metrics.discrete(Universe([attribute]), Fraction(rng.randint(1, 5), 3), other))
     return AttributeSum(whole, axes)
 
 
@@ -58,7 +58,7 @@ def towns(rng):
     facts += [Property(name, tuple(rng.choice(["A", "B"]) for _ in range(many))) for name in ("state", "river")]
     town = Values(name="town", values=tuple("abcdefg"[:many]), has_other=rng.random() < 0.5, facts=tuple(facts))
     sex = Values(name="sex", values=("M", "F"), has_other=False)
-    axes = [alone.discrete(Universe([one]), Fraction(rng.randint(1, 3))) for one in (town, sex)]
+    axes = [attribute_metrics.discrete(Universe([one]), Fraction(rng.randint(1, 3))) for one in (town, sex)]
     every = [
         sum_of("town.height"),
         mean_of("town.height", by="sex"),

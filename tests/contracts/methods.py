@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from dxprivacy.mechanisms.laplace.methods import MAKERS, best_of_own_rows
-from dxprivacy.mechanisms.laplace.plan import Plan
-from dxprivacy.mechanisms.laplace.planner import finish, prepare
+from dxprivacy.mechanisms.linear.plan import Plan
+from dxprivacy.mechanisms.linear.planning.methods import MAKERS, best_of_own_rows
+from dxprivacy.mechanisms.linear.planning.planner import finish, prepare
 from dxprivacy.metrics import Metric
 
 OWN = tuple(maker.name for maker in MAKERS if maker.propose is not None)

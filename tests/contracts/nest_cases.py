@@ -6,8 +6,8 @@ from fractions import Fraction as F
 import numpy as np
 from scipy import stats
 
-from dxprivacy.mechanisms.noise.consistent import Family, Split
-from dxprivacy.optimise.consistent.fit import halvings
+from dxprivacy.mechanisms.sampling.tree_noise import Family, Split
+from dxprivacy.optimize.k_norm.hierarchy_fit import halvings
 
 
 def random_rows(rng: np.random.Generator, cells: int) -> np.ndarray:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dxprivacy.accounting.costs import SelectionCost, SumCost
+from dxprivacy.privacy.costs import SelectionCost, SumCost
 
 
 class Brute:

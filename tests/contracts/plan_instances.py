@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy import metrics
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import marginals, matrix, prefixes, ranges, table
+from dxprivacy.queries.asking import marginals, matrix, prefixes, ranges, table
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 KINDS = ("uniform", "binary", "smooth", "structured")
 LOSSES = ("l2", "l1", "geomean", "linf")

@@ -7,21 +7,12 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Property
-from dxprivacy.attributes.dates import Dates
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.numbers import Numbers
-from dxprivacy.attributes.ordered import Ordered
-from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.series import Series
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import QuestionError
-from dxprivacy.metrics import Metric, alone
-from dxprivacy.metrics.combine import AttributeMax
-from dxprivacy.metrics.product import AttributeSum
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asked import Stack
-from dxprivacy.questions.asking import (
+from dxprivacy.metrics import Metric, attribute_metrics
+from dxprivacy.metrics.attribute_sum import AttributeSum
+from dxprivacy.metrics.derived_metrics import AttributeMax
+from dxprivacy.queries.asked import Stack
+from dxprivacy.queries.asking import (
     correlation_of,
     count,
     covariance_of,
@@ -40,6 +31,15 @@ from dxprivacy.questions.asking import (
     table,
     variance_of,
 )
+from dxprivacy.universe.attributes.attribute import Property
+from dxprivacy.universe.attributes.binned_numbers import Numbers
+from dxprivacy.universe.attributes.dates import Dates
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.attributes.ordered_values import Ordered
+from dxprivacy.universe.attributes.series_of_numbers import Series
+from dxprivacy.universe.universe import Universe
 
 
 def rational(rng, *, zero=0.05, infinite=0.05):
@@ -64,13 +64,13 @@ def random_axis(rng, name: str, *, places=False, plain=False):
         attribute = Values(name=name, values=listed, has_other=has_other)
         universe = Universe([attribute])
         if kind == "values":
-            return attribute, alone.discrete(universe, rational(rng, **extra), other)
+            return attribute, attribute_metrics.discrete(universe, rational(rng, **extra), other)
         budgets = {v: rational(rng, **extra) for v in listed}
         how = rng.choice(["smaller", "smaller", "sum"])
-        return attribute, alone.valued(universe, attribute, budgets, other, how=how)
+        return attribute, attribute_metrics.valued(universe, attribute, budgets, other, how=how)
     if kind in ordered:
         attribute = _ordered(rng, name, kind, has_other)
-        build = alone.series if kind == "series" else alone.stepped
+        build = attribute_metrics.series if kind == "series" else attribute_metrics.stepped
         cap = Fraction(rng.randint(1, 9), 2) if rng.random() < 0.2 else None
         return attribute, build(Universe([attribute]), attribute, rational(rng, **extra), other, cap)
     n = rng.randint(2, 5)
@@ -84,7 +84,7 @@ def random_axis(rng, name: str, *, places=False, plain=False):
         name=name, ids=tuple(map(str, range(n))), coordinates=np.array(coordinates), facts=facts, has_other=has_other
     )
     per_unit = Fraction(rng.randint(1, 50), 7)
-    return attribute, alone.placed(Universe([attribute]), attribute, kind, per_unit, other)
+    return attribute, attribute_metrics.placed(Universe([attribute]), attribute, kind, per_unit, other)
 
 
 def _ordered(rng, name: str, kind: str, has_other: bool):

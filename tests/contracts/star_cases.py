@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from dxprivacy.model.nest import NOBODY, Nest, star_of
+from dxprivacy.universe.hierarchy import NOBODY, Nest, star_of
 
 
 def star(values: int, groups: tuple[int, ...]) -> Nest:

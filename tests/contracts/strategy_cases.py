@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dxprivacy.optimise.strategies import Problem
+from dxprivacy.optimize.strategies import Problem
 
 
 def all_ranges(n):

@@ -16,18 +16,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.attributes import registry
-from dxprivacy.attributes.base import OTHER, Attribute, Property
-from dxprivacy.attributes.codecs import Codec, ListedTexts, WholeNumbers
-from dxprivacy.attributes.matching import relate
-from dxprivacy.attributes.order import End, Scale
-from dxprivacy.engines.opening import open_source
+from dxprivacy.engines.open_source import open_source
 from dxprivacy.errors import DataError, DxError, NotVerified, PolicyError, QuestionError, UsageError
-from dxprivacy.ledger.stored import stored_policy
-from dxprivacy.metrics import Metric, alone
-from dxprivacy.model.universe import Universe
-from dxprivacy.policy import kinds
-from dxprivacy.policy.keys import Keys
+from dxprivacy.ledger.stored_policy import stored_policy
+from dxprivacy.metrics import Metric, attribute_metrics
+from dxprivacy.policy.tables import table_kinds
+from dxprivacy.policy.tables.table_keys import Keys
+from dxprivacy.universe.attribute_matching import relate
+from dxprivacy.universe.attributes import attribute_kinds
+from dxprivacy.universe.attributes.attribute import OTHER, Attribute, Property
+from dxprivacy.universe.ordering.order import End, Scale
+from dxprivacy.universe.reading.codecs import Codec, ListedTexts, WholeNumbers
+from dxprivacy.universe.universe import Universe
 from dxprivacy.verify import verify_data
 
 NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -144,7 +144,7 @@ def months(keys: Keys) -> tuple[Attribute, Metric]:
     attribute = Months(first=keys["months"], **keys.common())
     ring = zip(attribute.months, (*attribute.months[1:], attribute.months[0]), strict=True)
     edges = [(a, b, keys.epsilon()) for a, b in ring]
-    return attribute, alone.linked(Universe([attribute]), attribute, edges, keys.other()[0])
+    return attribute, attribute_metrics.linked(Universe([attribute]), attribute, edges, keys.other()[0])
 
 
 POLICY = """
@@ -164,12 +164,12 @@ ROWS = [("Jan", "M"), ("Feb", "F"), ("Feb", "F"), ("Dec", "M"), ("jan", "F"), ("
 @pytest.fixture(autouse=True)
 def known() -> Iterator[None]:
     """The kinds are known during a test, and forgotten after it."""
-    before, tables = dict(registry.KINDS), dict(kinds.TABLES)
-    registry.register(Months)
-    registry.register(Hours)
-    kinds.register("months", kinds.Table(months, 'months = "Jan"'))
+    before, tables = dict(attribute_kinds.KINDS), dict(table_kinds.TABLES)
+    attribute_kinds.register(Months)
+    attribute_kinds.register(Hours)
+    table_kinds.register("months", table_kinds.Table(months, 'months = "Jan"'))
     yield
-    for registered, original in ((registry.KINDS, before), (kinds.TABLES, tables)):
+    for registered, original in ((attribute_kinds.KINDS, before), (table_kinds.TABLES, tables)):
         registered.clear()
         registered.update(original)
 
@@ -294,13 +294,13 @@ def test_a_name_that_is_taken_is_refused():
     class Nameless(Months):
         kind = ""
 
-    assert registry.register(Months) is Months
+    assert attribute_kinds.register(Months) is Months
     for kind, what in ((Other, "is called “months” already"), (Nameless, "needs a kind"), (Attribute, "answers all")):
         with pytest.raises(UsageError, match=what):
-            registry.register(kind)
+            attribute_kinds.register(kind)
     for taken in ("months", "values", "epsilon", "step"):
         with pytest.raises(UsageError, match="means something in a policy already"):
-            kinds.register(taken, kinds.Table(months, 'months = "Jan"'))
+            table_kinds.register(taken, table_kinds.Table(months, 'months = "Jan"'))
 
 
 def test_places_that_are_not_the_values_are_refused():

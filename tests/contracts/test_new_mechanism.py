@@ -12,13 +12,13 @@ import pytest
 
 import dxprivacy as dx
 from contracts.check_mechanism import check_mechanism
-from dxprivacy.accounting.certificate import certify
-from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.errors import BudgetExceeded, NotCertified, UsageError
-from dxprivacy.files.canonical import digest_of
+from dxprivacy.formats.canonical import digest_of
 from dxprivacy.mechanisms.planned import Planned
 from dxprivacy.mechanisms.spending import read_kept
-from dxprivacy.questions.asking import gather
+from dxprivacy.privacy.certificate import certify
+from dxprivacy.privacy.costs import LaplaceCost
+from dxprivacy.queries.asking import gather
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

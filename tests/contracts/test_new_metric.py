@@ -8,13 +8,13 @@ import pytest
 import dxprivacy as dx
 from contracts.check_metric import check_metric
 from dxprivacy.errors import MetricError, UsageError
-from dxprivacy.exact.numbers import written_fraction
-from dxprivacy.ledger.stored import stored_policy
-from dxprivacy.metrics import stored
-from dxprivacy.metrics.alone import without_other
-from dxprivacy.metrics.base import Metric
-from dxprivacy.metrics.other import WithOther
-from dxprivacy.metrics.stored import metric_from_spec, register_metric
+from dxprivacy.exact.rounding import written_fraction
+from dxprivacy.ledger.stored_policy import stored_policy
+from dxprivacy.metrics import stored_metrics
+from dxprivacy.metrics.attribute_metrics import without_other
+from dxprivacy.metrics.metric import Metric
+from dxprivacy.metrics.stored_metrics import metric_from_spec, register_metric
+from dxprivacy.metrics.with_other import WithOther
 
 HOURS = dx.Universe([dx.Integers(name="hour", low=0, high=23, has_other=False)])
 
@@ -60,7 +60,7 @@ class Clock(Metric):
 def known():
     register_metric(Clock, lambda spec, universe: Clock(universe, written_fraction(spec["per_hour"])))
     yield
-    del stored._KINDS[Clock.kind]
+    del stored_metrics._KINDS[Clock.kind]
 
 
 def test_it_fulfils_what_every_metric_must():

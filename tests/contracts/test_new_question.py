@@ -9,13 +9,13 @@ import pytest
 import dxprivacy as dx
 from contracts.check_workload import check_workload
 from dxprivacy.errors import DxError, QuestionError, UsageError
-from dxprivacy.model.blocks import AlongAxis
-from dxprivacy.model.recipes import Linear
-from dxprivacy.model.workload import Answer, Workload
-from dxprivacy.questions.assembling import ASKS, register_question
-from dxprivacy.questions.grouping import resolve
-from dxprivacy.questions.question import Question
-from dxprivacy.questions.stored import from_dict
+from dxprivacy.queries.assembling import ASKS, register_question
+from dxprivacy.queries.grouping import resolve
+from dxprivacy.queries.query import Question
+from dxprivacy.queries.stored_queries import from_dict
+from dxprivacy.universe.answers import Linear
+from dxprivacy.universe.blocks import AlongAxis
+from dxprivacy.universe.workload import Answer, Workload
 
 POLICY = """
 title = "Survey"

@@ -9,12 +9,12 @@ from decimal import Decimal
 import numpy as np
 from every_type import ATTRIBUTES, FLOATS, TEXTS
 
-from dxprivacy.attributes.base import Attribute
 from dxprivacy.engines.placing import Block, PlacedSource
 from dxprivacy.engines.source import Source
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.attribute import Attribute
+from dxprivacy.universe.universe import Universe
 
 _rng = random.Random(18)
 

@@ -17,13 +17,13 @@ import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet as pq
 
-from dxprivacy.attributes.base import Attribute
-from dxprivacy.attributes.dates import Dates
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.numbers import Numbers
-from dxprivacy.attributes.series import Series
-from dxprivacy.attributes.values import Values
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.attribute import Attribute
+from dxprivacy.universe.attributes.binned_numbers import Numbers
+from dxprivacy.universe.attributes.dates import Dates
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.attributes.series_of_numbers import Series
+from dxprivacy.universe.universe import Universe
 from engines.servers import postgres_table, spark_frame
 
 FRAMES = ["pandas", "polars", "arrow", "lazy", "dataset", "stream", "capsule", "batch"]

@@ -17,18 +17,18 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from dxprivacy.attributes.base import Attribute
-from dxprivacy.attributes.dates import Dates
-from dxprivacy.attributes.grid import Grid
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.nearest import Nearest
-from dxprivacy.attributes.numbers import Numbers
-from dxprivacy.attributes.ordered import Ordered
-from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.series import Series
-from dxprivacy.attributes.times import Times
-from dxprivacy.attributes.values import Values
-from dxprivacy.attributes.weekdays import Weekdays
+from dxprivacy.universe.attributes.attribute import Attribute
+from dxprivacy.universe.attributes.binned_numbers import Numbers
+from dxprivacy.universe.attributes.dates import Dates
+from dxprivacy.universe.attributes.grid import Grid
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.attributes.nearest_place import Nearest
+from dxprivacy.universe.attributes.ordered_values import Ordered
+from dxprivacy.universe.attributes.series_of_numbers import Series
+from dxprivacy.universe.attributes.times import Times
+from dxprivacy.universe.attributes.weekdays import Weekdays
 
 ATTRIBUTES: dict[str, Attribute] = {
     "texts": Values(name="texts", column="x", values=("M", "F", "été", "1", "true")),

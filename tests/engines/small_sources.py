@@ -1,9 +1,9 @@
 """A small table in every kind of file, and what tests of sources ask of it."""
 
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 UNIVERSE = Universe([Values(name="sex", values=("M", "F")), Integers(name="age", low=0, high=2)])
 

@@ -15,12 +15,13 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
-from dxprivacy.engines import apart, open_source
-from dxprivacy.engines.duck.database import Database
+from dxprivacy.engines import open_source
+from dxprivacy.engines.files import apart
+from dxprivacy.engines.sql.duckdb.duckdb_database import Database
 from dxprivacy.errors import DataError
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 UNIVERSE = Universe([Values(name="sex", values=("M", "F")), Integers(name="age", low=0, high=3)])
 TABLE = pa.table({"sex": ["M", "F", "x"] * 50, "age": [1, 2, 3] * 50})
@@ -173,8 +174,8 @@ def test_generated_columns_of_a_table_are_refused_as_views_are(tmp_path):
 
 def test_an_engine_that_failed_once_says_so_in_our_words_ever_after(tmp_path):
     """A SET stood outside the guard: the engine's own error came through, and it may quote a record."""
-    from dxprivacy.engines.duck.source import DuckSource
-    from dxprivacy.engines.duck.tables import ParquetTable
+    from dxprivacy.engines.sql.duckdb.duckdb_source import DuckSource
+    from dxprivacy.engines.sql.duckdb.duckdb_tables import ParquetTable
 
     pq.write_table(TABLE, tmp_path / "people.parquet")
     database = Database()

@@ -11,9 +11,9 @@ from engine_kinds import build
 from small_sources import counts, csv
 from test_engine_schema import PLANTED, refusal
 
-from dxprivacy.attributes.integers import Integers
 from dxprivacy.engines import open_source
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.universe import Universe
 
 
 def test_a_dataset_of_many_files_is_read_in_batches(tmp_path):

@@ -11,16 +11,16 @@ import pyarrow as pa
 import pytest
 from engine_kinds import EVERY, build
 
-from dxprivacy.attributes.codecs import Surroundings
-from dxprivacy.attributes.grid import Grid
-from dxprivacy.attributes.nearest import Nearest
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
-from dxprivacy.engines.nearest import Locator
+from dxprivacy.engines.nearest_places import Locator
 from dxprivacy.errors import DataError
 from dxprivacy.metrics.distances import RADIUS_KM, great_circle_floor
-from dxprivacy.model.people import People
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.grid import Grid
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.attributes.nearest_place import Nearest
+from dxprivacy.universe.people import People
+from dxprivacy.universe.reading.codecs import Surroundings
+from dxprivacy.universe.universe import Universe
 
 EARTH = np.array([[48.137, 11.575], [52.52, 13.405], [48.137, 11.575], [-33.9, 151.2], [0.0, 180.0], [0.0, -180.0]])
 PLANE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.1, 0.2], [1e-200, 0.0]])

@@ -5,12 +5,12 @@ import itertools
 import pyarrow as pa
 import pytest
 
-from dxprivacy.attributes.dates import Dates
-from dxprivacy.attributes.text_formats import DateFormat, TimeFormat
-from dxprivacy.attributes.times import Times
 from dxprivacy.engines import open_source
 from dxprivacy.errors import DataError, PolicyError
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.dates import Dates
+from dxprivacy.universe.attributes.times import Times
+from dxprivacy.universe.reading.text_formats import DateFormat, TimeFormat
+from dxprivacy.universe.universe import Universe
 from dxprivacy.verify.days import reader
 from engines.engine_kinds import from_arrow
 

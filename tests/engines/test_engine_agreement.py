@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from engine_kinds import EVERY, build, expected
 
-from dxprivacy.attributes.dates import Dates
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.numbers import Numbers
-from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.series import Series
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.binned_numbers import Numbers
+from dxprivacy.universe.attributes.dates import Dates
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.attributes.series_of_numbers import Series
+from dxprivacy.universe.universe import Universe
 
 SEX = Values(name="sex", values=("M", "F", "", 'été, "x"'))
 AGE = Integers(name="age", low=-3, high=12)

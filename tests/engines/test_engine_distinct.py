@@ -3,11 +3,11 @@
 import pyarrow as pa
 import pytest
 
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
 from dxprivacy.engines.distinct import LONGEST_VALUE, MOST_VALUES, public_values
 from dxprivacy.errors import DataError, DxError, UsageError
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 from engines.engine_kinds import KINDS, build
 
 STATES = ["Ohio", "New Jersey", None, "Ohio", "größe", 'a"b\\c', "x,y", "", "other", " Utah", "bad\tvalue", "10", "9"]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dxprivacy.attributes.integers import Integers
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.universe import Universe
 
 THREE = Universe.listed(["a", "b", "c"])
 

@@ -12,11 +12,11 @@ from engine_kinds import moved
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
-from dxprivacy.engines import lines as line_files
 from dxprivacy.engines import open_source
-from dxprivacy.model.universe import Universe
+from dxprivacy.engines.files import line_files
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 UNIVERSE = Universe([Values(name="sex", values=("M", "F", "a,b", 'say "x"')), Integers(name="age", low=0, high=20)])
 ROWS = [(b"M", 3), (b"F", 20), (b"M", 0), (b"F", 7), (b"F", 7), (b"M", 11), (b"F", 12)]

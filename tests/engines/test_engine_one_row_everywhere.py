@@ -12,14 +12,14 @@ from engine_kinds import TYPED, from_arrow, moved
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dxprivacy.attributes.dates import Dates
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.numbers import Numbers
-from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.series import Series
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.binned_numbers import Numbers
+from dxprivacy.universe.attributes.dates import Dates
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.attributes.series_of_numbers import Series
+from dxprivacy.universe.universe import Universe
 
 UNIVERSE = Universe(
     [

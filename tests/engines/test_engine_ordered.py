@@ -14,16 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dxprivacy.attributes.dates import Dates
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.numbers import Numbers
-from dxprivacy.attributes.series import Series
-from dxprivacy.attributes.text_formats import DateFormat, NumberFormat
 from dxprivacy.engines import open_source
 from dxprivacy.engines.entries import entry_reader
-from dxprivacy.engines.zones import offsets
+from dxprivacy.engines.time_zone_offsets import offsets
 from dxprivacy.errors import DataError
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.binned_numbers import Numbers
+from dxprivacy.universe.attributes.dates import Dates
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.series_of_numbers import Series
+from dxprivacy.universe.reading.text_formats import DateFormat, NumberFormat
+from dxprivacy.universe.universe import Universe
 
 
 def places(attribute, data):

@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 from engine_kinds import EVERY, KINDS, TYPED, build
 
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
 from dxprivacy.errors import DataError
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 PLANTED = "Planted-Person-4711"
 UNIVERSE = Universe(
@@ -315,7 +315,7 @@ def test_relative_paths_are_read_from_where_we_are(tmp_path, monkeypatch):
 
 
 def test_points_are_matched_by_id_and_never_by_name(tmp_path):
-    from dxprivacy.attributes.base import Property
+    from dxprivacy.universe.attributes.attribute import Property
 
     fact = Property(name="name", entries=("Hoboken", "York"))
     home = Points(name="home", ids=("h", "y"), coordinates=np.zeros((2, 2)), facts=(fact,))
@@ -327,8 +327,9 @@ def test_points_are_matched_by_id_and_never_by_name(tmp_path):
 def test_importing_and_counting_csv_loads_no_engine(tmp_path):
     path = build("csv", people(), tmp_path)
     program = (
-        "import sys; from dxprivacy.engines import open_source; from dxprivacy.attributes.values import Values;"
-        "from dxprivacy.model.universe import Universe;"
+        "import sys; from dxprivacy.engines import open_source;"
+        "from dxprivacy.universe.attributes.listed_values import Values;"
+        "from dxprivacy.universe.universe import Universe;"
         f"open_source({str(path)!r}).count(Universe([Values(name='sex', values=('M',))]));"
         "assert not {'duckdb', 'pandas', 'polars', 'pyarrow'} & set(sys.modules)"
     )
@@ -340,8 +341,8 @@ def test_parquet_is_counted_without_pandas_polars_or_arrow(tmp_path):
     path = build("parquet", people(), tmp_path)
     program = (
         "import sys; sys.modules.update(dict.fromkeys(['pandas', 'polars', 'pyarrow']));"
-        "from dxprivacy.engines import open_source; from dxprivacy.attributes.values import Values;"
-        "from dxprivacy.model.universe import Universe;"
+        "from dxprivacy.engines import open_source; from dxprivacy.universe.attributes.listed_values import Values;"
+        "from dxprivacy.universe.universe import Universe;"
         f"assert open_source({str(path)!r}).count(Universe([Values(name='sex', values=('M',))])).total == 3"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

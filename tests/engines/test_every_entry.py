@@ -38,7 +38,7 @@ from workbooks import workbook
 
 from dxprivacy.engines import open_source
 from dxprivacy.errors import DataError
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.universe import Universe
 
 FEW, MANY = 300, 10_000
 ARROW_SOURCES = ["arrow", "parquet"]
@@ -303,9 +303,9 @@ def test_ten_thousand_cells_of_a_sheet_count(tmp_path):
 LONG = """
 import resource, sys
 from dxprivacy.engines import open_source
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 universe = Universe([Values(name="x", values=("M", "F")), Integers(name="x2", low=0, high=1)])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 source = open_source(sys.argv[1])
@@ -338,7 +338,7 @@ def test_a_record_of_any_length_takes_little_memory(ending, sign, tmp_path):
 
 def test_a_line_is_cut_at_the_same_character_wherever_it_stands(tmp_path, monkeypatch):
     """Cut lines do not depend on how the file falls into chunks, nor on the bytes of their characters."""
-    from dxprivacy.engines import lines
+    from dxprivacy.engines.files import line_files as lines
 
     monkeypatch.setattr(lines, "LONGEST_LINE", 8)
     universe = Universe([ATTRIBUTES["texts"]])
@@ -354,7 +354,7 @@ def test_a_line_is_cut_at_the_same_character_wherever_it_stands(tmp_path, monkey
 
 
 def test_a_field_of_quotes_takes_linear_time():
-    from dxprivacy.engines.csv_fields import split_quoted
+    from dxprivacy.engines.files.csv_fields import split_quoted
 
     def seconds(size):
         line = "a," + '"' * size

@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
-from dxprivacy.attributes.spelling import Spelling
-from dxprivacy.attributes.times import Times
-from dxprivacy.attributes.weekdays import Weekdays
 from dxprivacy.engines import expressions as ex
 from dxprivacy.engines import placement
-from dxprivacy.engines.duck.dialect import DUCKDB
 from dxprivacy.engines.entries import clean_text, entry_reader
-from dxprivacy.engines.opening import open_source
+from dxprivacy.engines.open_source import open_source
 from dxprivacy.engines.source import Column, Kind
-from dxprivacy.model.universe import Universe
+from dxprivacy.engines.sql.duckdb.duckdb_dialect import DUCKDB
+from dxprivacy.universe.attributes.times import Times
+from dxprivacy.universe.attributes.weekdays import Weekdays
+from dxprivacy.universe.reading.spelling import Spelling
+from dxprivacy.universe.universe import Universe
 
 EPOCH = date(1970, 1, 1)
 SIGNS = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b}

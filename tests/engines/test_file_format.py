@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from workbooks import workbook
 
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
-from dxprivacy.engines import open_source, recoded
-from dxprivacy.engines.csv_fields import split_quoted
+from dxprivacy.engines import open_source
+from dxprivacy.engines.files import recoded
+from dxprivacy.engines.files.csv_fields import split_quoted
 from dxprivacy.errors import DataError, PolicyError, UsageError
-from dxprivacy.model.file_format import CODECS, FileFormat
-from dxprivacy.model.universe import Universe
-from dxprivacy.synthetic.records import Records, require_savable
+from dxprivacy.synthetic.synthetic_records import Records, require_savable
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.file_format import CODECS, FileFormat
+from dxprivacy.universe.universe import Universe
 
 TOWN = Values(name="town", values=("Köln", "Łódź", "x;y", 'a"b', "Zürich"))
 AGE = Integers(name="age", low=0, high=9)

@@ -8,8 +8,9 @@ import pytest
 from small_sources import UNIVERSE, counts, csv
 from test_engine_schema import PLANTED, refusal
 
-from dxprivacy.engines import lines, open_source
-from dxprivacy.model.universe import Universe
+from dxprivacy.engines import open_source
+from dxprivacy.engines.files import line_files
+from dxprivacy.universe.universe import Universe
 
 
 def test_json_lines_have_no_schema_to_show_or_to_misfit(tmp_path):
@@ -57,7 +58,7 @@ def test_damaged_archives_are_refused_as_a_whole(where, packed, tmp_path):
 
 
 def test_an_archive_that_this_python_cannot_read_says_so(tmp_path, monkeypatch):
-    monkeypatch.setitem(lines.COMPRESSIONS, ".zst", "no_such_module.zstd")
+    monkeypatch.setitem(line_files.COMPRESSIONS, ".zst", "no_such_module.zstd")
     for name in ("people.csv.zst", "people.jsonl.zst"):
         (tmp_path / name).write_bytes(b"x")
         error = refusal(lambda name=name: open_source(tmp_path / name))

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dxprivacy.attributes.integers import Integers
 from dxprivacy.engines import open_source
 from dxprivacy.errors import DataError, DxError
-from dxprivacy.model.universe import Universe
 from dxprivacy.policy import Policy
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.universe import Universe
 
 MESSY = Path(__file__).parents[1] / "data" / "messy"
 ORT = '[attributes.ort]\nvalues = ["Köln", "Ulm"]\nepsilon = 1\n'

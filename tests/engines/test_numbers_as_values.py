@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 from engine_kinds import EVERY, build
 
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
 from dxprivacy.engines.entries import entry_reader
 from dxprivacy.errors import DataError, PolicyError
-from dxprivacy.model.people import People
-from dxprivacy.model.universe import Universe
 from dxprivacy.policy import Policy
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.people import People
+from dxprivacy.universe.universe import Universe
 from engines.servers import postgres
 
 RATES = Values(

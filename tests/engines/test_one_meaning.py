@@ -12,7 +12,7 @@ from dirty_entries import CLOCKS, DAYS, DECIMALS, INSTANTS, REALS, SINGLES, WRIT
 from every_type import WHOLES
 
 from dxprivacy.engines import open_source
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.universe import Universe
 from engines.engine_kinds import from_arrow
 
 KINDS = {

@@ -22,10 +22,10 @@ from dirty_entries import (
 )
 from every_type import WHOLES
 
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 from engines.servers import postgres
 
 COLUMNS = {

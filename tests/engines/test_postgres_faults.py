@@ -13,8 +13,8 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.engines import open_source
-from dxprivacy.engines.postgres.address import address
-from dxprivacy.engines.postgres.failures import refusal
+from dxprivacy.engines.sql.postgres.postgres_address import address
+from dxprivacy.engines.sql.postgres.postgres_failures import refusal
 from dxprivacy.errors import DataError
 from engines.servers import Postgres, postgres
 
@@ -246,7 +246,7 @@ def test_what_a_function_in_a_view_says_is_never_shown():
            $$ BEGIN RAISE WARNING 'warned of %', t; RAISE EXCEPTION 'the entry is %', t; END $$""",
         "CREATE VIEW shouting AS SELECT shout(name) AS sex FROM loud",
     )
-    from dxprivacy.model.file_format import FileFormat
+    from dxprivacy.universe.file_format import FileFormat
 
     source = open_source(f"{server.uri}::shouting", file=FileFormat(rows_are_records=True))
     with pytest.raises(DataError, match="the server could not answer") as caught:
@@ -267,7 +267,7 @@ def test_nothing_can_be_written_through_a_source():
            $$ BEGIN DELETE FROM public.kept; RETURN t; END $$""",
         "CREATE VIEW erasing AS SELECT erase(sex) AS sex FROM kept",
     )
-    from dxprivacy.model.file_format import FileFormat
+    from dxprivacy.universe.file_format import FileFormat
 
     with pytest.raises(DataError):
         open_source(f"{server.uri}::erasing", file=FileFormat(rows_are_records=True)).count(UNIVERSE)
@@ -340,7 +340,7 @@ def test_a_pooler_that_is_set_otherwise_is_named(error, what):
 
 
 def test_types_of_temporary_tables_do_not_come_before_the_servers_own():
-    from dxprivacy.engines.postgres.connection import UsersOwn, begin
+    from dxprivacy.engines.sql.postgres.postgres_connection import UsersOwn, begin
 
     with postgres().connect() as con:  # as a pooler hands it over, with what another client left behind
         con.autocommit = True

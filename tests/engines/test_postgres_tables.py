@@ -7,13 +7,13 @@ import psycopg
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.cli.pages import command_line
+from dxprivacy.cli.html_pages import command_line
 from dxprivacy.engines import open_source
-from dxprivacy.engines.postgres import tables
-from dxprivacy.engines.postgres.address import address
-from dxprivacy.engines.sql.query import Counting
+from dxprivacy.engines.sql.counting_sql import Counting
+from dxprivacy.engines.sql.postgres import postgres_tables
+from dxprivacy.engines.sql.postgres.postgres_address import address
 from dxprivacy.errors import DataError
-from dxprivacy.model.file_format import FileFormat
+from dxprivacy.universe.file_format import FileFormat
 from engines.servers import Postgres, postgres
 
 SEX = dx.Universe([dx.Values(name="sex", values=("M", "F"))])
@@ -266,18 +266,18 @@ def test_a_name_without_a_schema_never_means_a_temporary_table(server):
         con.execute("CREATE TEMPORARY TABLE left_over (sex text)")
         con.execute("CREATE TEMPORARY TABLE only_here (sex text)")
         con.execute("SET search_path = pg_temp, public")
-        found = tables.look(con, at, FileFormat())
+        found = postgres_tables.look(con, at, FileFormat())
         assert found.rows == '"public"."left_over"'
         con.execute("ROLLBACK")
         for name in ("only_here", "pg_temp.only_here"):
             with pytest.raises(DataError, match="no table"):
-                tables.look(con, address(f"{server.uri}::{name}"), FileFormat())
+                postgres_tables.look(con, address(f"{server.uri}::{name}"), FileFormat())
             con.execute("ROLLBACK")
 
 
 def growing(monkeypatch, server, statement, *methods):
     """Let another client change the table before each of these methods of a source."""
-    from dxprivacy.engines.postgres.source import PostgresSource
+    from dxprivacy.engines.sql.postgres.postgres_source import PostgresSource
 
     for method in methods:
         own = getattr(PostgresSource, method)
@@ -290,15 +290,15 @@ def growing(monkeypatch, server, statement, *methods):
 
 
 def test_all_tables_of_a_release_are_counted_in_one_snapshot(server, monkeypatch, tmp_path):
-    from dxprivacy.session import counting
+    from dxprivacy.session import count_records
 
     server.execute("DROP TABLE IF EXISTS survey.growing", "CREATE TABLE survey.growing AS SELECT * FROM survey.people")
     source = open_source(f"{server.uri}::survey.growing")
     universe = dx.Universe([*SEX.attributes, dx.Integers(name="id", low=1, high=9)])
-    monkeypatch.setattr(counting, "MOST_HELD", 1)
-    monkeypatch.setattr(counting, "_MOST_CELLS", 1)
+    monkeypatch.setattr(count_records, "MOST_HELD", 1)
+    monkeypatch.setattr(count_records, "_MOST_CELLS", 1)
     growing(monkeypatch, server, "INSERT INTO survey.growing VALUES (5, 'M')", "count")
-    made = counting.count(source, universe, [(0,), (1,)], source.rows())
+    made = count_records.count(source, universe, [(0,), (1,)], source.rows())
     assert len(made.tables) == 2
     assert [int(table.counts.sum()) for table in made.tables] == [4, 4]
     assert source.rows() == 6  # others could write all the time
@@ -316,7 +316,7 @@ def test_the_number_of_people_and_their_rows_come_from_one_snapshot(server, monk
     source = open_source(f"{server.uri}::survey.visits")
     records = source.people(universe) * universe.people.at_most
     growing(monkeypatch, server, "INSERT INTO survey.visits VALUES (nextval('survey.later'), 'F')", "kept")
-    from dxprivacy.session.counting import count
+    from dxprivacy.session.count_records import count
 
     server.execute("INSERT INTO survey.visits VALUES (500, 'M')")  # after the number of people was read
     made = count(source, universe, [(0,)], records)
@@ -477,7 +477,7 @@ def test_operators_of_somebody_elses_schema_are_not_asked(server):
 def test_a_table_cannot_be_replaced_between_its_schema_and_its_rows(server, monkeypatch):
     """It is locked before anything is looked at: whoever alters it waits until it was counted."""
     server.execute("DROP TABLE IF EXISTS survey.held", "CREATE TABLE survey.held AS SELECT * FROM survey.people")
-    begin, tried = tables.begin_locked, []
+    begin, tried = postgres_tables.begin_locked, []
 
     def altered(con, own, rows, name, **how):
         begin(con, own, rows, name, **how)
@@ -488,7 +488,7 @@ def test_a_table_cannot_be_replaced_between_its_schema_and_its_rows(server, monk
         tried.append(rows)
 
     source = open_source(f"{server.uri}::survey.held")
-    monkeypatch.setattr(tables, "begin_locked", altered)
+    monkeypatch.setattr(postgres_tables, "begin_locked", altered)
     assert source.count(SEX).counts.tolist() == [1, 2, 1]
     assert tried
 
@@ -496,13 +496,15 @@ def test_a_table_cannot_be_replaced_between_its_schema_and_its_rows(server, monk
         server.execute("DROP TABLE survey.held", "CREATE TABLE survey.held AS SELECT * FROM survey.people LIMIT 1")
         begin(con, own, rows, name, **how)
 
-    monkeypatch.setattr(tables, "begin_locked", replaced)
+    monkeypatch.setattr(postgres_tables, "begin_locked", replaced)
     with pytest.raises(DataError, match="the table was replaced just now"):
         source.count(SEX)
 
 
 def test_nothing_is_loaded_before_it_is_asked_for():
-    program = "import sys, dxprivacy.engines.opening; print([m for m in ('psycopg', 'pyspark') if m in sys.modules])"
+    program = (
+        "import sys, dxprivacy.engines.open_source; print([m for m in ('psycopg', 'pyspark') if m in sys.modules])"
+    )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 

@@ -7,13 +7,14 @@ import random
 import numpy as np
 import pytest
 
-from dxprivacy.attributes.values import Values
-from dxprivacy.engines import csv_quoted, lines, open_source
+from dxprivacy.engines import open_source
+from dxprivacy.engines.files import csv_quoted, line_files
 from dxprivacy.errors import DataError
-from dxprivacy.model.file_format import FileFormat
-from dxprivacy.model.universe import Universe
 from dxprivacy.policy import Policy
 from dxprivacy.session import Session
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.file_format import FileFormat
+from dxprivacy.universe.universe import Universe
 
 MANY = FileFormat(quoted_line_breaks=True)
 SEX = Universe([Values(name="sex", values=("M", "F", 'q"', ",", "é"))])
@@ -41,7 +42,7 @@ def expected(rows):
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("chunk", [1, 7, 1 << 20])
 def test_what_a_table_is_written_as_is_read_back_as_that_table(seed, chunk, tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "CHUNK", chunk)
+    monkeypatch.setattr(line_files, "CHUNK", chunk)
     rng = random.Random(seed)
     file = rng.choice([MANY, FileFormat(";", "cp1252", (), True), FileFormat("\t", "utf-16", (), True)])
     rows = table(rng, rng.randrange(25))

@@ -9,10 +9,10 @@ from small_sources import csv
 from test_engine_schema import PLANTED, refusal
 from workbooks import workbook
 
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 
 def test_an_empty_row_of_a_sheet_is_no_record_wherever_it_stands(tmp_path):
@@ -118,7 +118,7 @@ def test_a_workbook_is_read_as_another_reader_reads_it(tmp_path):
     path = workbook(tmp_path / "people.xlsx", people=[["id", "x"], *([k, cell] for k, cell in enumerate(cells))])
     theirs = calamine.CalamineWorkbook.from_path(path).get_sheet_by_index(0).to_python()[1:]
     from dxprivacy.engines.entries import clean_text
-    from dxprivacy.engines.workbook import Workbook
+    from dxprivacy.engines.files.workbook import Workbook
 
     book = Workbook(path)
     ours = list(book.rows("people"))[1:]
@@ -140,8 +140,8 @@ def test_a_workbook_of_one_far_cell_and_one_that_would_fill_the_memory_are_read_
     program = (
         "import sys, resource\n"
         "from dxprivacy.engines import open_source\n"
-        "from dxprivacy.attributes.values import Values\n"
-        "from dxprivacy.model.universe import Universe\n"
+        "from dxprivacy.universe.attributes.listed_values import Values\n"
+        "from dxprivacy.universe.universe import Universe\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "for name in sys.argv[1:]:\n"
         "    found = open_source(name).count(Universe([Values(name='sex', values=('M', 'F'))])).counts\n"
@@ -157,8 +157,8 @@ def test_a_workbook_of_one_far_cell_and_one_that_would_fill_the_memory_are_read_
 def test_a_sheet_is_read_cell_by_cell(tmp_path):
     from engine_kinds import moved
 
-    from dxprivacy.attributes.dates import Dates
-    from dxprivacy.attributes.numbers import Numbers
+    from dxprivacy.universe.attributes.binned_numbers import Numbers
+    from dxprivacy.universe.attributes.dates import Dates
 
     universe = Universe(
         [
@@ -200,7 +200,7 @@ def test_a_sheet_with_a_long_comment_or_attribute_takes_linear_time_and_has_an_e
     tmp_path, monkeypatch, beginning, end
 ):
     """The parser begins an unfinished tag anew with every chunk."""
-    from dxprivacy.engines import workbook as books
+    from dxprivacy.engines.files import workbook as books
 
     def made(size):
         path = workbook(tmp_path / f"{size}.xlsx", people=[["sex"], ["M"], ["F"]])
@@ -245,7 +245,7 @@ def test_a_sheet_with_a_long_comment_or_attribute_takes_linear_time_and_has_an_e
 
 
 def test_a_cell_of_any_length_is_no_damage(tmp_path, monkeypatch):
-    from dxprivacy.engines import workbook as books
+    from dxprivacy.engines.files import workbook as books
 
     monkeypatch.setattr(books, "_LONGEST_TAG", 1 << 18)
     universe = Universe([Values(name="sex", values=("M", "F"))])

@@ -11,12 +11,12 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dxprivacy.attributes.integers import Integers
 from dxprivacy.engines import open_source
-from dxprivacy.engines.duck import database as duck_database
-from dxprivacy.engines.duck.database import Database
+from dxprivacy.engines.sql.duckdb import duckdb_database as duck_database
+from dxprivacy.engines.sql.duckdb.duckdb_database import Database
 from dxprivacy.errors import DataError
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.universe import Universe
 
 UNIVERSE = Universe([Integers(name="x", low=0, high=2)])
 
@@ -131,10 +131,10 @@ def test_one_that_is_no_longer_sound_is_passed_over(spares, tmp_path, monkeypatc
 
 FORKED = """
 import os, pandas
-from dxprivacy.attributes.integers import Integers
+from dxprivacy.universe.attributes.integers import Integers
 from dxprivacy.engines import open_source
-from dxprivacy.engines.duck import database as duck_database
-from dxprivacy.model.universe import Universe
+from dxprivacy.engines.sql.duckdb import database as duck_database
+from dxprivacy.universe.universe import Universe
 def count():
     return open_source(pandas.DataFrame({"x": [1]})).count(Universe([Integers(name="x", low=0, high=1)])).total
 count()

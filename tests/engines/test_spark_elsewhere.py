@@ -218,7 +218,7 @@ from pyspark.sql import SparkSession
 import dxprivacy as dx
 from dxprivacy.engines import open_source
 from dxprivacy.errors import DataError
-from dxprivacy.model.file_format import FileFormat
+from dxprivacy.universe.file_format import FileFormat
 session = (
     SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     .config("spark.sql.warehouse.dir", sys.argv[1])

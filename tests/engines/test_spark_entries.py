@@ -23,10 +23,10 @@ from dirty_entries import (
 from every_type import TEXTS, WHOLES
 from test_coordinates import HOME
 
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
-from dxprivacy.engines.sql.query import Counting
-from dxprivacy.model.universe import Universe
+from dxprivacy.engines.sql.counting_sql import Counting
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 from engines.engine_kinds import build
 from engines.servers import spark, spark_frame
 from people import test_kept_rows as kept_rows

@@ -20,11 +20,11 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.engines import open_source
-from dxprivacy.engines.spark import session as spark_session
-from dxprivacy.engines.spark.address import SparkAddress, address
-from dxprivacy.engines.spark.settings import require_settings
+from dxprivacy.engines.sql.spark import spark_session
+from dxprivacy.engines.sql.spark.spark_address import SparkAddress, address
+from dxprivacy.engines.sql.spark.spark_settings import require_settings
 from dxprivacy.errors import DataError
-from dxprivacy.model.file_format import FileFormat
+from dxprivacy.universe.file_format import FileFormat
 from engines.servers import spark
 
 SEX = dx.Universe([dx.Values(name="sex", values=("M", "F"))])

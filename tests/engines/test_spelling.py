@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 from engine_kinds import EVERY, build, from_arrow
 
-from dxprivacy.attributes.matching import Recoding, relate
-from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.registry import KINDS, attribute_from_spec
-from dxprivacy.attributes.spelling import BLANKS, EXACT, Spelling, folding
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
 from dxprivacy.engines.entries import entry_reader
 from dxprivacy.errors import PolicyError
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attribute_matching import Recoding, relate
+from dxprivacy.universe.attributes.attribute_kinds import KINDS, attribute_from_spec
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.reading.spelling import BLANKS, EXACT, Spelling, folding
+from dxprivacy.universe.universe import Universe
 
 STATES = Values(
     name="state",

@@ -12,23 +12,24 @@ import duckdb
 import pandas as pd
 import pytest
 
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.engines import apart, open_source, spill
-from dxprivacy.engines.duck.database import Database
-from dxprivacy.engines.duck.source import DuckSource
-from dxprivacy.engines.duck.tables import ParquetTable
+from dxprivacy.engines import open_source, spill
+from dxprivacy.engines.files import apart
+from dxprivacy.engines.sql.duckdb.duckdb_database import Database
+from dxprivacy.engines.sql.duckdb.duckdb_source import DuckSource
+from dxprivacy.engines.sql.duckdb.duckdb_tables import ParquetTable
 from dxprivacy.errors import DataError
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.universe import Universe
 
 CELLS = 1 << 22
 COUNT = f"""
 import sys
 from pathlib import Path
-from dxprivacy.engines.duck.source import DuckSource
-from dxprivacy.engines.duck.database import Database
-from dxprivacy.engines.duck.tables import ParquetTable
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.model.universe import Universe
+from dxprivacy.engines.sql.duckdb.duckdb_source import DuckSource
+from dxprivacy.engines.sql.duckdb.duckdb_database import Database
+from dxprivacy.engines.sql.duckdb.duckdb_tables import ParquetTable
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.universe import Universe
 source = DuckSource(ParquetTable(Path(sys.argv[1])), Database(memory="50MB"))
 while True:
     source.count(Universe([Integers(name="x", low=0, high={CELLS - 1})]))

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.attributes.dates import Dates
-from dxprivacy.attributes.registry import attribute_from_spec
-from dxprivacy.attributes.times import Times
-from dxprivacy.attributes.weekdays import Weekdays
 from dxprivacy.engines import open_source
 from dxprivacy.engines.entries import entry_reader
 from dxprivacy.engines.fields import texts_of
 from dxprivacy.errors import PolicyError
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.attribute_kinds import attribute_from_spec
+from dxprivacy.universe.attributes.dates import Dates
+from dxprivacy.universe.attributes.times import Times
+from dxprivacy.universe.attributes.weekdays import Weekdays
+from dxprivacy.universe.universe import Universe
 from dxprivacy.verify.attributes import attribute as read_attribute
 from engines.engine_kinds import from_arrow
 

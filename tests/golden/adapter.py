@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 
 import dxprivacy as dx
-from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.accounting.ratio import largest_loss
 from dxprivacy.errors import DxError
-from dxprivacy.mechanisms.noise.discrete_laplace import _sample
-from dxprivacy.mechanisms.noise.exact_choice import choose, permute_and_flip
+from dxprivacy.mechanisms.sampling.discrete_laplace import _sample
+from dxprivacy.mechanisms.sampling.exact_selection import choose, permute_and_flip
+from dxprivacy.privacy.costs import LaplaceCost
+from dxprivacy.privacy.search.max_ratio import largest_loss
 from golden.models import Model
 
 _KEYS = {"neighbors": "unit", "max_rows": "at_most", "max_epsilon": "at_most", "threshold": "within"}

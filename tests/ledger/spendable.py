@@ -2,9 +2,9 @@
 
 import math
 
-from dxprivacy.accounting import max_ratio
-from dxprivacy.accounting.costs import LaplaceCost, SumCost
-from dxprivacy.questions.asking import gather
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import LaplaceCost, SumCost
+from dxprivacy.queries.asking import gather
 
 UNIT = 10**9  # queries have integer coefficients
 SOME = 1e-5  # of the largest distance: less is rounding

@@ -12,8 +12,8 @@ from dxprivacy.errors import BudgetExceeded, LedgerError, UsageError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.ledger import ledger as ledger_module
 from dxprivacy.ledger.journal import Journal
-from dxprivacy.ledger.stored import stored_policy
-from dxprivacy.screens.ledger import ledger_lines, ledger_to_dict
+from dxprivacy.ledger.stored_policy import stored_policy
+from dxprivacy.output.text.ledger_text import ledger_lines, ledger_to_dict
 
 TEXT = """
 title = "People"

@@ -14,9 +14,9 @@ from contracts.methods import plain_plan
 from contracts.unused_ledger import unused_ledger
 from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.ledger import Ledger
-from dxprivacy.ledger.budget import certified_share
 from dxprivacy.ledger.history import body_of, cost_content
 from dxprivacy.ledger.journal import Journal
+from dxprivacy.ledger.ledger_budget import certified_share
 from dxprivacy.ledger.receipt import receipt
 from ledger.journal_worker import BINDING, BODY, COST, accept, fill
 

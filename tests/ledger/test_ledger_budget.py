@@ -18,12 +18,12 @@ from contracts.methods import plain_plan
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions
 from contracts.unused_ledger import unused_ledger
-from dxprivacy.accounting.costs import LaplaceCost, SumCost
 from dxprivacy.errors import BudgetExceeded, LedgerError, QuestionError, SeparatesIdentical
 from dxprivacy.ledger import Entry, Ledger
-from dxprivacy.ledger.budget import require_budget, round_share
+from dxprivacy.ledger.ledger_budget import require_budget, round_share
 from dxprivacy.ledger.leftover import Leftover
-from dxprivacy.questions.asking import gather
+from dxprivacy.privacy.costs import LaplaceCost, SumCost
+from dxprivacy.queries.asking import gather
 
 
 def people():
@@ -209,7 +209,7 @@ import sys
 import dxprivacy as dx
 from dxprivacy.errors import BudgetExceeded
 from dxprivacy.ledger import Ledger
-from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
 d = dx.metrics.constant(3, "0.7")
 plan = make_plan([[1, 0, 0]], d, share="5%")
 won = 0

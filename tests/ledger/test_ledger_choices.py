@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.accounting import max_ratio
-from dxprivacy.accounting.costs import LaplaceCost, RowsCost, SelectionCost, SumCost
 from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.ledger import Entry, Ledger
-from dxprivacy.ledger.budget import round_share
+from dxprivacy.ledger.ledger_budget import round_share
 from dxprivacy.ledger.receipt import receipt, receipt_lines
-from dxprivacy.questions.asked import Stack
-from dxprivacy.questions.asking import gather
-from dxprivacy.questions.strategy_rows import Picked, pick
-from dxprivacy.screens.ledger import between_lines, ledger_lines, ledger_to_dict
+from dxprivacy.output.text.ledger_text import between_lines, ledger_lines, ledger_to_dict
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import LaplaceCost, RowsCost, SelectionCost, SumCost
+from dxprivacy.queries.asked import Stack
+from dxprivacy.queries.asking import gather
+from dxprivacy.queries.strategy_rows import Picked, pick
 from ledger.upgrade_cases import plain
 
 ASKED = gather("count by sex", "count by age/3", "ranges age/3")

@@ -8,12 +8,12 @@ from fractions import Fraction as F
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.accounting import max_ratio
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, TogetherCost
 from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.ledger import Ledger
-from dxprivacy.ledger.budget import round_share
-from dxprivacy.questions.asking import gather
+from dxprivacy.ledger.ledger_budget import round_share
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, TogetherCost
+from dxprivacy.queries.asking import gather
 from ledger.upgrade_cases import plain
 
 ASKED = gather("count by sex", "count by town")

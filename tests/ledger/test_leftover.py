@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 import dxprivacy as dx
 from contracts.methods import plain_plan
 from contracts.random_models import random_metric, random_questions, random_scales, rational
-from dxprivacy.accounting import max_ratio
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import QuestionError, SeparatesIdentical
 from dxprivacy.ledger import Ledger
-from dxprivacy.ledger.budget import bracket
+from dxprivacy.ledger.ledger_budget import bracket
 from dxprivacy.ledger.leftover import Leftover
-from dxprivacy.metrics import alone, with_absent
-from dxprivacy.metrics.combine import AttributeMax
-from dxprivacy.metrics.product import AttributeSum
-from dxprivacy.metrics.simple import Constant
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import gather
+from dxprivacy.metrics import attribute_metrics, with_absent
+from dxprivacy.metrics.attribute_sum import AttributeSum
+from dxprivacy.metrics.closed_forms import Constant
+from dxprivacy.metrics.derived_metrics import AttributeMax
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.queries.asking import gather
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 
 def closure(spent, metric):
@@ -74,15 +74,15 @@ def long_metric(rng):
         has_other = rng.random() < 0.8
         if rng.random() < 0.5:
             attribute = Integers(name=f"a{k}", low=0, high=rng.randint(3, 9), has_other=has_other)
-            part = alone.stepped(Universe([attribute]), attribute, rational(rng, zero=0.02), other)
+            part = attribute_metrics.stepped(Universe([attribute]), attribute, rational(rng, zero=0.02), other)
         else:
             texts = tuple("PQRSTU"[: rng.randint(2, 6)])
             attribute = Values(name=f"a{k}", values=texts, has_other=has_other)
             universe = Universe([attribute])
             if rng.random() < 0.5:
-                part = alone.discrete(universe, rational(rng), other)
+                part = attribute_metrics.discrete(universe, rational(rng), other)
             else:
-                part = alone.valued(universe, attribute, {t: rational(rng) for t in texts}, other)
+                part = attribute_metrics.valued(universe, attribute, {t: rational(rng) for t in texts}, other)
         attributes.append(attribute)
         parts.append(part)
     universe = Universe(attributes)
@@ -209,8 +209,8 @@ def test_where_it_is_not_searched_what_is_left_lies_in_its_bracket(seed):
 
 def test_a_way_may_lead_through_a_line_on_which_no_value_is_told_from_another():
     age, sex = Integers(name="age", low=0, high=3), Values(name="sex", values=("M", "F"), has_other=False)
-    near = alone.stepped(Universe([age]), age, F(1, 20), F(1, 10))
-    d = AttributeSum(Universe([age, sex]), [near, alone.discrete(Universe([sex]), F(1), None)])
+    near = attribute_metrics.stepped(Universe([age]), age, F(1, 20), F(1, 10))
+    d = AttributeSum(Universe([age, sex]), [near, attribute_metrics.discrete(Universe([sex]), F(1), None)])
     spent = SumCost(d.universe, [LaplaceCost(gather("count by sex where age=0..3").on(d.universe), [10.0, 10.0])])
     other_m, other_f = (int(x) for x in d.universe.index([{"age": "x", "sex": s} for s in "MF"]))
     assert Leftover(spent, d).between(other_m, other_f).left == pytest.approx(0.8)  # directly 1

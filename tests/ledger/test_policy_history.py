@@ -223,7 +223,7 @@ import sys
 import dxprivacy as dx
 from dxprivacy.errors import LedgerError
 from dxprivacy.ledger import Ledger
-from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
 old = dx.Policy.parse(sys.argv[3])
 plan = make_plan("table region by age", old.metric, share="0.2%")
 with Ledger.open(sys.argv[1], old) as ledger:

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 import dxprivacy as dx
 from contracts.methods import plain_plan
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.matching import Recoding
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, LedgerError, PolicyError
 from dxprivacy.ledger import Entry, Ledger
-from dxprivacy.ledger.versions import Version
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics import alone
-from dxprivacy.metrics.product import AttributeSum
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import matrix
+from dxprivacy.ledger.policy_versions import Version
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
+from dxprivacy.metrics import attribute_metrics
+from dxprivacy.metrics.attribute_sum import AttributeSum
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost
+from dxprivacy.queries.asking import matrix
+from dxprivacy.universe.attribute_matching import Recoding
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 from ledger.upgrade_cases import AGE, PLACES, REGION, SEX, Case, plain, policy
 from ledger.upgrade_oracle import Carried, preimages, worst
 
@@ -390,9 +390,9 @@ def random_policy(rng, before=None):
         other = F(rng.randint(1, 9), 4) if rng.random() < 0.3 else None
         universe = Universe([attribute])
         along = (
-            alone.stepped(universe, attribute, epsilon, other)
+            attribute_metrics.stepped(universe, attribute, epsilon, other)
             if attribute.kind == "integers"
-            else alone.discrete(universe, epsilon, other)
+            else attribute_metrics.discrete(universe, epsilon, other)
         )
         attributes.append(attribute)
         parts.append(along)

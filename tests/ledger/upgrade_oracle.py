@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.attributes.dates import Dates
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.matching import Recoding
-from dxprivacy.attributes.numbers import Numbers
 from dxprivacy.engines.entries import combine, entry_reader
+from dxprivacy.universe.attribute_matching import Recoding
+from dxprivacy.universe.attributes.binned_numbers import Numbers
+from dxprivacy.universe.attributes.dates import Dates
+from dxprivacy.universe.attributes.integers import Integers
 
 JUNK = ("", "no such entry", "-99", "1e1")
 

@@ -7,13 +7,13 @@ import numpy as np
 
 import dxprivacy as dx
 from dxprivacy import metrics
-from dxprivacy.attributes.base import Property
-from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.values import Values
-from dxprivacy.metrics.alone import discrete, placed, thresholded
-from dxprivacy.metrics.combine import AttributeMax
-from dxprivacy.metrics.product import AttributeSum
-from dxprivacy.model.universe import Universe
+from dxprivacy.metrics.attribute_metrics import discrete, placed, thresholded
+from dxprivacy.metrics.attribute_sum import AttributeSum
+from dxprivacy.metrics.derived_metrics import AttributeMax
+from dxprivacy.universe.attributes.attribute import Property
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 KINDS = ("euclidean", "great-circle", "manhattan", "chebyshev")
 

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.normal import SLOPE, STEPS, all_below, apart_at_most, below
 from dxprivacy.metrics.distances import RADIUS_KM, great_circle
-from dxprivacy.model.plane import Plane, cosine_floor
+from dxprivacy.universe.plane import Plane, cosine_floor
 from dxprivacy.verify import bells, planes
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803")

@@ -10,7 +10,7 @@ from test_map_costs import check_all_pairs, losses
 
 import dxprivacy as dx
 from dxprivacy.errors import DxError, QuestionError
-from dxprivacy.questions.asking import gather
+from dxprivacy.queries.asking import gather
 from dxprivacy.verify import verify_data
 from dxprivacy.verify.questions import ask
 from dxprivacy.verify.universe import Universe as Read

@@ -8,10 +8,10 @@ from scipy.stats import norm
 
 import dxprivacy as dx
 from dxprivacy.errors import QuestionError, TooLarge
-from dxprivacy.mechanisms.laplace.poor_maps import poor_maps
-from dxprivacy.questions import map_limits, maps
-from dxprivacy.questions.grammar import parse
-from dxprivacy.screens.plan import plan_lines
+from dxprivacy.mechanisms.linear.planning.noisy_maps import poor_maps
+from dxprivacy.output.text.plan_text import plan_lines
+from dxprivacy.queries.kinds import map_limits, maps
+from dxprivacy.queries.text.query_grammar import parse
 from dxprivacy.wording import plain
 
 POLICY = """

@@ -14,24 +14,24 @@ from map_models import random_maps, random_policy
 
 import dxprivacy as dx
 from dxprivacy import metrics
-from dxprivacy.accounting import blurred, max_ratio
-from dxprivacy.accounting.costs import SumCost
-from dxprivacy.accounting.flat import Flat
-from dxprivacy.accounting.only import only_along
-from dxprivacy.accounting.with_wholes import laplace_cost
-from dxprivacy.attributes.base import Property
-from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, NotCertified, QuestionError, SeparatesIdentical, TooLarge
 from dxprivacy.exact.normal import below
 from dxprivacy.ledger.leftover import Leftover
-from dxprivacy.mechanisms.laplace.planner import make_plan, prepare
-from dxprivacy.mechanisms.laplace.side_by_side import compare_methods
-from dxprivacy.metrics.alone import discrete
-from dxprivacy.metrics.points import PLACES, Euclidean
-from dxprivacy.metrics.product import AttributeSum
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import gather
+from dxprivacy.mechanisms.linear.planning.method_comparison import compare_methods
+from dxprivacy.mechanisms.linear.planning.planner import make_plan, prepare
+from dxprivacy.metrics.attribute_metrics import discrete
+from dxprivacy.metrics.attribute_sum import AttributeSum
+from dxprivacy.metrics.place_metrics import PLACES, Euclidean
+from dxprivacy.privacy import map_costs, max_ratio
+from dxprivacy.privacy.costs import SumCost
+from dxprivacy.privacy.proportional_costs import laplace_cost
+from dxprivacy.privacy.proportional_loss import Flat
+from dxprivacy.privacy.search.restriction import only_along
+from dxprivacy.queries.asking import gather
+from dxprivacy.universe.attributes.attribute import Property
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 from dxprivacy.verify import reading, verify_data
 from dxprivacy.verify.questions import ask
 from dxprivacy.verify.universe import Universe as Read
@@ -137,11 +137,11 @@ def test_two_maps_take_twice_as_much_where_the_larger_distance_counts(monkeypatc
     data = json.loads(json.dumps(honest.to_dict()))
     assert [c.name for c in verify_data(data)][-1] == "worst case"
 
-    def half(block, metric, whole=blurred.unit_part):
+    def half(block, metric, whole=map_costs.unit_part):
         part = whole(block, metric)
         return Flat(part.everywhere / 2, {axis: x / 2 for axis, x in part.along.items()})
 
-    monkeypatch.setattr(blurred, "unit_part", half)
+    monkeypatch.setattr(map_costs, "unit_part", half)
     forged = dx.plan(MAPS_OF_TWO, metric, rows=100)
     assert max(loss / allowed for _, _, allowed, loss in losses(forged)) == pytest.approx(2)
     with pytest.raises(DxError, match="told apart by 2 of its distance"):

@@ -14,11 +14,11 @@ from scipy.stats import norm
 import dxprivacy as dx
 from dxprivacy.errors import DxError, QuestionError, TooLarge
 from dxprivacy.exact.normal import STEPS
-from dxprivacy.questions.grammar import parse
-from dxprivacy.questions.soft_regions import nearest_places, region_map
-from dxprivacy.questions.stored import from_dict
-from dxprivacy.release.map_cells import clear_cells
-from dxprivacy.release.tables import tables_of
+from dxprivacy.queries.kinds.soft_regions import nearest_places, region_map
+from dxprivacy.queries.stored_queries import from_dict
+from dxprivacy.queries.text.query_grammar import parse
+from dxprivacy.releases.answer_tables import tables_of
+from dxprivacy.releases.map_cells import clear_cells
 from dxprivacy.verify import verify, verify_data
 from dxprivacy.verify.blurred import of_places
 from dxprivacy.verify.certificate import tightest

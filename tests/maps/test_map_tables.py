@@ -10,8 +10,8 @@ import pytest
 from test_date_line import ISLANDS, policy_of, released
 
 import dxprivacy as dx
-from dxprivacy.plots.density_map import Cells, density_view
-from dxprivacy.release.release import Row
+from dxprivacy.output.charts.released.density_map import Cells, density_view
+from dxprivacy.releases.release import Row
 
 LINE = """
 title = "t"

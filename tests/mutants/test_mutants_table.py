@@ -35,7 +35,7 @@ def test_the_bugs_are_as_many_as_were_once_planted_and_differ():
     assert len({(m.file, m.before, m.after) for m in MUTANTS}) == len(MUTANTS) >= 66
 
 
-def test_every_bug_stands_in_the_file_of_its_room_and_no_room_is_left_out():
+def test_every_bug_is_in_the_file_of_its_package_and_no_file_is_left_out():
     for module in pkgutil.iter_modules(table.__path__):
         bugs = getattr(importlib.import_module(f"mutants.table.{module.name}"), module.name.upper())
         assert bugs

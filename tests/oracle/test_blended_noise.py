@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from dxprivacy.mechanisms.laplace.laws import Blend
+from dxprivacy.mechanisms.linear.noise.noise_laws import Blend
 
 
 def _tail(parts: np.ndarray, width: float) -> float:

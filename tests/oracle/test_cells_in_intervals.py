@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.numbers import Numbers
-from dxprivacy.attributes.registry import attribute_from_spec
 from dxprivacy.errors import DxError, PolicyError, QuestionError
-from dxprivacy.policy.asks import AskFile, read_questions
-from dxprivacy.questions.grouping import selected
-from dxprivacy.questions.stored import from_dict
+from dxprivacy.policy.query_files import AskFile, read_questions
+from dxprivacy.queries.grouping import selected
+from dxprivacy.queries.stored_queries import from_dict
+from dxprivacy.universe.attributes.attribute_kinds import attribute_from_spec
+from dxprivacy.universe.attributes.binned_numbers import Numbers
+from dxprivacy.universe.attributes.integers import Integers
 from dxprivacy.verify import verify_data
 
 

@@ -11,12 +11,12 @@ from mpmath import iv, mp
 import dxprivacy as dx
 from contracts.oracle_brute import Brute
 from contracts.random_models import random_metric, random_questions, random_scales
-from dxprivacy.accounting.certificate import certify
-from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.errors import NotCertified
-from dxprivacy.exact.numbers import round_down, round_up
-from dxprivacy.metrics.other import WithOther
-from dxprivacy.metrics.points import GreatCircle
+from dxprivacy.exact.rounding import round_down, round_up
+from dxprivacy.metrics.place_metrics import GreatCircle
+from dxprivacy.metrics.with_other import WithOther
+from dxprivacy.privacy.certificate import certify
+from dxprivacy.privacy.costs import LaplaceCost
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, *(pytest.param(k, marks=pytest.mark.soak) for k in range(4, 10))])

@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions, random_scales
 from dxprivacy import metrics
-from dxprivacy.accounting import covering, largest_loss, max_ratio, sensitivity
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import NotCertified
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import count, gather, marginals, matrix, prefixes, sum_of, table
-from dxprivacy.questions.strategy_rows import Groups, Picked, Tally
+from dxprivacy.privacy import largest_loss, max_ratio, sensitivity
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.privacy.search import generating_pairs
+from dxprivacy.queries.asking import count, gather, marginals, matrix, prefixes, sum_of, table
+from dxprivacy.queries.strategy_rows import Groups, Picked, Tally
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 
 def _cost(rng, metric, kind):
@@ -48,7 +49,7 @@ def test_the_largest_loss_of_a_choice_equals_all_pairs_in_fractions(rng, few):
         loss = SelectionCost(loss.workload, scales)
     with pytest.MonkeyPatch.context() as patch:
         if few is not None:
-            patch.setattr(covering, "_FEW_PAIRS", few)
+            patch.setattr(generating_pairs, "_FEW_PAIRS", few)
         bound = max_ratio(loss, metric)
     assert bound.upper == brute(loss, metric)
     if not metric.slack:
@@ -80,7 +81,7 @@ def test_where_contexts_are_too_many_the_bound_is_sound_and_says_so(rng):
     loss = SumCost(metric.universe, costs)
     with pytest.MonkeyPatch.context() as patch:
         for name in ("MAX_PAIRS", "_CONSTANT_COLUMNS", "_FEW_PAIRS"):
-            patch.setattr(covering, name, 0)
+            patch.setattr(generating_pairs, name, 0)
         bound, largest = max_ratio(loss, metric), largest_loss(loss)[0]
     truth = brute(loss, metric)
     assert bound.upper >= truth >= bound.lower
@@ -195,8 +196,8 @@ def test_places_that_only_all_questions_together_tell_apart_are_covered_question
     workload = gather(*halves).on(d.universe)
     truth = max_ratio(SelectionCost(workload, np.full(12, 2.0)), d)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(covering, "MAX_ALL_PAIRS", 10_000)
-        patch.setattr(covering, "_FEW_PAIRS", 1_000)
+        patch.setattr(generating_pairs, "MAX_ALL_PAIRS", 10_000)
+        patch.setattr(generating_pairs, "_FEW_PAIRS", 1_000)
         alone = max_ratio(SelectionCost(workload, np.full(12, 2.0)), d)
         assert (alone.upper, alone.witness) == (truth.upper, truth.witness)
         with pytest.raises(NotCertified):

@@ -5,7 +5,7 @@ import pytest
 
 import dxprivacy as dx
 from contracts.nest_cases import chain_rows, halved_rows, law, random_rows
-from dxprivacy.mechanisms.laplace.laws import Agreeing
+from dxprivacy.mechanisms.linear.noise.noise_laws import Agreeing
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 import dxprivacy as dx
 from dxprivacy.errors import QuestionError
-from dxprivacy.questions.matrix import Matrix
+from dxprivacy.queries.kinds.matrix_query import Matrix
 
 NORMS = {"sum": sum, "max": max}
 

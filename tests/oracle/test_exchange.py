@@ -7,17 +7,18 @@ import pytest
 
 from contracts.line_models import towns
 from contracts.oracle_brute import brute
-from dxprivacy.accounting import covering, max_ratio
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import BudgetExceeded
 from dxprivacy.ledger import Ledger
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics import alone
-from dxprivacy.metrics.product import AttributeSum
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import count, gather, mean_of, sum_of, table
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
+from dxprivacy.metrics import attribute_metrics
+from dxprivacy.metrics.attribute_sum import AttributeSum
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.privacy.search import generating_pairs
+from dxprivacy.queries.asking import count, gather, mean_of, sum_of, table
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 
 def model(rng):
@@ -27,9 +28,9 @@ def model(rng):
     age = Integers(name="age", low=-2, high=3, has_other=rng.random() < 0.5)
     other = Fraction(rng.randint(1, 9), 4) if listed.has_other and rng.random() < 0.5 else None
     axes = [
-        alone.discrete(Universe([listed]), Fraction(rng.randint(1, 5), 3), other),
-        alone.discrete(Universe([sex]), Fraction(1, 2)),
-        alone.stepped(Universe([age]), age, Fraction(1, 5)),
+        attribute_metrics.discrete(Universe([listed]), Fraction(rng.randint(1, 5), 3), other),
+        attribute_metrics.discrete(Universe([sex]), Fraction(1, 2)),
+        attribute_metrics.stepped(Universe([age]), age, Fraction(1, 5)),
     ]
     return AttributeSum(Universe([listed, sex, age]), axes)
 
@@ -49,7 +50,7 @@ def asked(rng):
 
 @pytest.mark.parametrize("seed", range(80))
 def test_pairs_that_stand_for_all_tell_the_largest_ratio(monkeypatch, seed):
-    monkeypatch.setattr(covering, "EXCHANGED_FROM", 1)
+    monkeypatch.setattr(generating_pairs, "EXCHANGED_FROM", 1)
     rng = random.Random(seed)
     metric = model(rng)
     costs = []
@@ -70,7 +71,7 @@ def test_pairs_that_stand_for_all_tell_the_largest_ratio(monkeypatch, seed):
 @pytest.mark.parametrize("seed", range(150))
 def test_values_with_a_scale_of_their_own_are_pairs_like_any_others(monkeypatch, seed):
     """Two single values in one row of some table were once left out, as if there were nothing to move between."""
-    monkeypatch.setattr(covering, "EXCHANGED_FROM", 1)
+    monkeypatch.setattr(generating_pairs, "EXCHANGED_FROM", 1)
     rng = random.Random(seed)
     metric = model(rng)
     listed = [f"z{k}" for k in range(metric.universe.shape[0] - metric.universe.attributes[0].has_other)]
@@ -84,7 +85,7 @@ def test_values_with_a_scale_of_their_own_are_pairs_like_any_others(monkeypatch,
 @pytest.mark.parametrize("seed", range(60))
 def test_ends_in_one_row_do_not_stand_for_those_between_them(monkeypatch, seed):
     """Towns of one height each: the lowest and the highest may be in one state, and others between them not."""
-    monkeypatch.setattr(covering, "EXCHANGED_FROM", 1)
+    monkeypatch.setattr(generating_pairs, "EXCHANGED_FROM", 1)
     rng = random.Random(seed)
     metric, questions = towns(rng)
     workload = questions.on(metric.universe)
@@ -97,7 +98,7 @@ def test_ends_in_one_row_do_not_stand_for_those_between_them(monkeypatch, seed):
 def test_four_honest_questions_about_two_of_many_values_do_not_fit_one_budget(tmp_path):
     zips = Values(name="zip", values=tuple(f"z{k}" for k in range(1_600)))
     sex = Values(name="sex", values=("M", "F"))
-    axes = [alone.discrete(Universe([a]), Fraction(1)) for a in (zips, sex)]
+    axes = [attribute_metrics.discrete(Universe([a]), Fraction(1)) for a in (zips, sex)]
     metric = AttributeSum(Universe([zips, sex]), axes)
     asked = [(table("zip"), "10%"), (count(zip=["z0", "z1"]), "1%"), (count(zip="z0"), "85%"), (count(zip="z1"), "85%")]
     plans = [make_plan(question, metric, share=share, method="same-scale") for question, share in asked]
@@ -111,10 +112,10 @@ def test_four_honest_questions_about_two_of_many_values_do_not_fit_one_budget(tm
 def test_tens_of_thousands_of_values_are_counted_by_a_few_pairs():
     zips = Values(name="zip", values=tuple(f"{k:05d}" for k in range(41_000)))
     sex = Values(name="sex", values=("M", "F"))
-    axes = [alone.discrete(Universe([a]), Fraction(1)) for a in (zips, sex)]
+    axes = [attribute_metrics.discrete(Universe([a]), Fraction(1)) for a in (zips, sex)]
     metric = AttributeSum(Universe([zips, sex]), axes)
     workload = gather(table("zip"), table("zip", "sex")).on(metric.universe)
-    plan = covering.cover(LaplaceCost(workload, [1.0] * workload.rows), metric)
+    plan = generating_pairs.cover(LaplaceCost(workload, [1.0] * workload.rows), metric)
     assert plan.tight
     assert plan.exchanged == (0,)
     assert plan.size < 100

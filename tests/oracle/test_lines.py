@@ -10,21 +10,22 @@ import pytest
 from contracts.by_all_pairs import read
 from contracts.line_models import asked, one_distance_each, towns, universe
 from contracts.oracle_brute import brute
-from dxprivacy.accounting import covering, max_ratio, worst_case
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
-from dxprivacy.accounting.exchange import never_more
-from dxprivacy.accounting.lines import ends_of
-from dxprivacy.accounting.ratio import largest_loss
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import SeparatesIdentical
-from dxprivacy.mechanisms.laplace.constraints import constraints
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics import alone
-from dxprivacy.metrics.product import AttributeSum
-from dxprivacy.metrics.simple import Constant
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import count, gather, mean_of, sum_of, table
+from dxprivacy.mechanisms.linear.planning.constraints import constraints
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
+from dxprivacy.metrics import attribute_metrics
+from dxprivacy.metrics.attribute_sum import AttributeSum
+from dxprivacy.metrics.closed_forms import Constant
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.privacy.search import generating_pairs, worst_case
+from dxprivacy.privacy.search.line_ends import ends_of
+from dxprivacy.privacy.search.max_ratio import largest_loss
+from dxprivacy.privacy.search.value_symmetry import never_more
+from dxprivacy.queries.asking import count, gather, mean_of, sum_of, table
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 from dxprivacy.verify.exchange import never_more as verified_bound
 
 
@@ -44,7 +45,7 @@ def some_loss(rng, whole):
 @pytest.mark.parametrize("seed", range(60))
 def test_along_attributes_of_one_distance(monkeypatch, seed, exchanged):
     if exchanged:
-        monkeypatch.setattr(covering, "EXCHANGED_FROM", 1)
+        monkeypatch.setattr(generating_pairs, "EXCHANGED_FROM", 1)
     rng = random.Random(f"along {seed}")
     metric = one_distance_each(rng)
     loss = some_loss(rng, metric.universe)
@@ -73,7 +74,7 @@ def test_absence_at_the_same_distance(seed):
 
 @pytest.mark.parametrize("seed", range(150))
 def test_records_that_stand_for_all_under_one_distance(monkeypatch, seed):
-    monkeypatch.setattr(covering, "_FEW_COLUMNS", 1)
+    monkeypatch.setattr(generating_pairs, "_FEW_COLUMNS", 1)
     rng = random.Random(f"standing {seed}")
     if seed % 2:
         whole = universe(rng)
@@ -91,7 +92,7 @@ def test_records_that_stand_for_all_under_one_distance(monkeypatch, seed):
 
 def test_records_stand_for_all_whichever_of_two_attributes_is_at_which_end(monkeypatch):
     """The most is shown between the tallest of group a and the smallest of group b, not between equal ends of both."""
-    monkeypatch.setattr(covering, "_FEW_COLUMNS", 1)
+    monkeypatch.setattr(generating_pairs, "_FEW_COLUMNS", 1)
     whole = Universe([Integers(name="height", low=0, high=3, has_other=False), Values(name="g", values=("a", "b"))])
     workload = gather(sum_of("height"), sum_of("height", where={"g": "a"}), count(g="a")).on(whole)
     loss, metric = LaplaceCost(workload, [1.0, 1.0, 1.0]), Constant(whole, Fraction(1))
@@ -165,9 +166,12 @@ def test_a_bound_on_what_any_two_records_show_is_that_of_the_verifier(seed):
 
 def test_values_at_no_distance_stay_so_where_all_others_are_public(monkeypatch):
     """Distances 0 and infinity alone, and too many pairs: there is no closest pair, and yet no noise is enough."""
-    monkeypatch.setattr(covering, "MAX_PAIRS_OF_ATTRIBUTE", 3)
+    monkeypatch.setattr(generating_pairs, "MAX_PAIRS_OF_ATTRIBUTE", 3)
     town, sex = Values(name="town", values=tuple("abcde")), Values(name="sex", values=("M", "F"))
-    axes = [alone.discrete(Universe([town]), Fraction(0), math.inf), alone.discrete(Universe([sex]), Fraction(1))]
+    axes = [
+        attribute_metrics.discrete(Universe([town]), Fraction(0), math.inf),
+        attribute_metrics.discrete(Universe([sex]), Fraction(1)),
+    ]
     metric = AttributeSum(Universe([town, sex]), axes)
     for question in (table("town"), count(town="a"), table("town", "sex")):
         loss = LaplaceCost(question.on(metric.universe), np.ones(question.on(metric.universe).rows))

@@ -14,13 +14,14 @@ import dxprivacy as dx
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions, random_scales
 from dxprivacy import metrics
-from dxprivacy.accounting import covering, max_ratio
-from dxprivacy.accounting.certificate import certify
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
-from dxprivacy.accounting.ratio import largest_loss
 from dxprivacy.errors import BudgetExceeded
 from dxprivacy.ledger import Ledger
-from dxprivacy.questions.asking import count, gather
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.certificate import certify
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.privacy.search import generating_pairs
+from dxprivacy.privacy.search.max_ratio import largest_loss
+from dxprivacy.queries.asking import count, gather
 
 
 @contextmanager
@@ -28,7 +29,7 @@ def no_room():
     """As if every universe were too large to look at all contexts."""
     with pytest.MonkeyPatch.context() as patch:
         for limit in ("MAX_PAIRS", "_CONSTANT_COLUMNS", "_FEW_PAIRS"):
-            patch.setattr(covering, limit, 0)
+            patch.setattr(generating_pairs, limit, 0)
         yield
 
 

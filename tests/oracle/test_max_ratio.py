@@ -14,15 +14,16 @@ import dxprivacy as dx
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions, random_scales
 from dxprivacy import metrics
-from dxprivacy.accounting import closest, covering, max_ratio, sensitivity
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import MetricError
-from dxprivacy.model.blocks import Factor, OneHot, base
-from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Workload
-from dxprivacy.questions.asking import count, gather, matrix, mean_of, sum_of, table
+from dxprivacy.privacy import max_ratio, sensitivity
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.privacy.search import generating_pairs, value_classes
+from dxprivacy.queries.asking import count, gather, matrix, mean_of, sum_of, table
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.blocks import Factor, OneHot, block
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Workload
 
 
 @settings(max_examples=150, deadline=None)
@@ -84,7 +85,7 @@ def test_exact_losses_are_those_of_the_dense_rows_one_by_one_and_together(rng):
             apart = [(abs(int(x) - int(y)), s) for x, y, s in zip(Q[:, a], Q[:, b], scales, strict=True) if x != y]
             expected.append(joined((F(x) / F(s) if s else math.inf for x, s in apart), **EMPTY[joined]))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(base, "ENTRIES_AT_ONCE", rng.choice([1, 5 * workload.rows, 1 << 22]))
+            patch.setattr(block, "ENTRIES_AT_ONCE", rng.choice([1, 5 * workload.rows, 1 << 22]))
             assert cost.exacts(i, j) == expected
             twice = SumCost(universe, [cost, cost])
             assert twice.exacts(i, j) == [2 * x for x in expected]
@@ -102,8 +103,8 @@ def test_too_many_contexts_give_a_sound_upper_bound_that_says_so(rng):
     workload = random_questions(rng, metric.universe).on(metric.universe)
     loss = LaplaceCost(workload, random_scales(rng, workload))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(covering, "MAX_PAIRS", 0)
-        patch.setattr(covering, "_CONSTANT_COLUMNS", 0)
+        patch.setattr(generating_pairs, "MAX_PAIRS", 0)
+        patch.setattr(generating_pairs, "_CONSTANT_COLUMNS", 0)
         bound = max_ratio(loss, metric)
     truth = brute(loss, metric)
     assert bound.upper >= truth >= bound.lower
@@ -115,7 +116,7 @@ def test_too_many_contexts_give_a_sound_upper_bound_that_says_so(rng):
 @given(st.randoms(use_true_random=False))
 def test_reducing_to_the_closest_pair_of_two_classes_loses_nothing(rng):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(closest, "_DENSE_CLASSES", 0)
+        patch.setattr(value_classes, "_DENSE_CLASSES", 0)
         metric = random_metric(rng, places=True)
         workload = random_questions(rng, metric.universe).on(metric.universe)
         loss = LaplaceCost(workload, random_scales(rng, workload))

@@ -7,13 +7,13 @@ import pytest
 from scipy.sparse import csr_array
 
 import dxprivacy as dx
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import gather
-from dxprivacy.questions.matrix import Matrix
-from dxprivacy.questions.recognising import recognised
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
+from dxprivacy.queries.asking import gather
+from dxprivacy.queries.kinds.matrix_query import Matrix
+from dxprivacy.queries.recognized_tables import recognised
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 
 def universe(rng):

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.accounting import closest_told_apart, max_ratio
-from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.errors import DxError
-from dxprivacy.ledger import budget
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics import base as metrics_base
-from dxprivacy.questions.asking import gather
+from dxprivacy.ledger import ledger_budget
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
+from dxprivacy.metrics import metric as metrics_base
+from dxprivacy.privacy import closest_told_apart, max_ratio
+from dxprivacy.privacy.costs import LaplaceCost
+from dxprivacy.queries.asking import gather
 
 
 def a_case(seed):
@@ -83,8 +83,8 @@ def test_the_most_used_places_are_those_of_all_pairs(monkeypatch, seed):
         metric, questions = a_case(seed)
         cost = LaplaceCost(gather(questions).on(metric.universe), np.arange(1.0, len(questions) + 1))
         spent = dx.accounting.costs.SumCost(metric.universe, [cost])
-        shares = [u.share for u in budget.most_used(spent, metric, 5)]
-        return shares + [u.share for u in budget.used_by_attribute(spent, metric)[metric.universe.names[0]]]
+        shares = [u.share for u in ledger_budget.most_used(spent, metric, 5)]
+        return shares + [u.share for u in ledger_budget.used_by_attribute(spent, metric)[metric.universe.names[0]]]
 
     ours, theirs = both(monkeypatch, used)
     assert ours == pytest.approx(theirs, rel=1e-12)
@@ -95,7 +95,7 @@ def test_what_fits_beside_the_spent_is_the_same_whether_pairs_are_searched_for_o
         metric, questions = a_case(1)
         costs = [make_plan(questions[k : k + 2], metric, method="same-scale").cost for k in (0, 1)]
         with pytest.raises(DxError) as error:
-            budget.require_budget([costs[0]], 1, costs[1], 1, metric)
+            ledger_budget.require_budget([costs[0]], 1, costs[1], 1, metric)
         return [str(h) for h in error.value.hints if "share" in str(h)]
 
     ours, theirs = both(monkeypatch, hint)

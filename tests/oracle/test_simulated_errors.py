@@ -7,7 +7,7 @@ import pytest
 
 import dxprivacy as dx
 from contracts.methods import OWN
-from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
 
 RUNS = 120
 SURVEY = dx.Universe(

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.mechanisms.laplace.laws import Laplace
-from dxprivacy.model.recipes import Inverse, Ramps
+from dxprivacy.mechanisms.linear.noise.noise_laws import Laplace
+from dxprivacy.universe.answers import Inverse, Ramps
 
 PEOPLE = 3_000
 UNIVERSE = dx.Universe(

@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 from contracts.check_workload import check_workload
 from contracts.oracle_brute import brute
 from contracts.random_models import random_derived, random_metric, random_questions, random_scales
-from dxprivacy.accounting import covering, max_ratio
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
-from dxprivacy.accounting.ratio import largest_loss
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import QuestionError
-from dxprivacy.model.blocks import Factor, OneHot, SoftTable
-from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import RowByRow, Workload
-from dxprivacy.questions.asked import Stack
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost
+from dxprivacy.privacy.search import generating_pairs
+from dxprivacy.privacy.search.max_ratio import largest_loss
+from dxprivacy.queries.asked import Stack
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.blocks import Factor, OneHot, SoftTable
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import RowByRow, Workload
 
 
 def derived(rng, universe):
@@ -113,8 +114,8 @@ def test_loose_rules_and_largest_losses_are_not_below_the_truth(rng):
     workload = random_soft(rng, metric.universe) if rng.random() < 0.5 else derived(rng, metric.universe)[1]
     loss = LaplaceCost(workload, random_scales(rng, workload))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(covering, "MAX_PAIRS", 0)
-        patch.setattr(covering, "_CONSTANT_COLUMNS", 0)
+        patch.setattr(generating_pairs, "MAX_PAIRS", 0)
+        patch.setattr(generating_pairs, "_CONSTANT_COLUMNS", 0)
         bound = max_ratio(loss, metric)
     assert bound.upper >= brute(loss, metric) >= bound.lower
     size = metric.universe.size

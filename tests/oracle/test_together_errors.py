@@ -8,8 +8,8 @@ from fractions import Fraction as F
 import pytest
 
 from contracts.together_cases import outcomes, size, tables
-from dxprivacy.mechanisms.laplace.laws import Agreeing, Known, Peaked
-from dxprivacy.optimise.consistent.together import spreads
+from dxprivacy.mechanisms.linear.noise.noise_laws import Agreeing, Known, Peaked
+from dxprivacy.optimize.k_norm.block_max_moments import spreads
 from dxprivacy.verify.together import cells_of
 
 CASES = [

@@ -7,20 +7,21 @@ import numpy as np
 import pytest
 
 from contracts.oracle_brute import brute
-from dxprivacy.accounting import closest, max_ratio
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
-from dxprivacy.metrics import base as metrics_base
-from dxprivacy.metrics.combine import Capped, Scaled, Together
-from dxprivacy.metrics.other import WithAbsent, WithOther
-from dxprivacy.metrics.points import Euclidean, GreatCircle, Minkowski
-from dxprivacy.metrics.product import AttributeSum
-from dxprivacy.metrics.simple import Constant, Line
-from dxprivacy.model.blocks import AlongAxis, Explicit, Factor, OneHot
-from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Workload
+from dxprivacy.metrics import metric as metrics_base
+from dxprivacy.metrics.attribute_sum import AttributeSum
+from dxprivacy.metrics.closed_forms import Constant, Line
+from dxprivacy.metrics.derived_metrics import Capped, Scaled, Together
+from dxprivacy.metrics.place_metrics import Euclidean, GreatCircle, Minkowski
+from dxprivacy.metrics.with_other import WithAbsent, WithOther
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.privacy.search import value_classes
 from dxprivacy.trees import second_nearest
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.blocks import AlongAxis, Explicit, Factor, OneHot
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Workload
 
 SLACK = F(1, 1 << 40)
 
@@ -205,7 +206,7 @@ def test_closest_pairs_between_classes_by_trees_are_those_of_all_pairs(monkeypat
 
     def least():
         out = {}
-        for u, v in closest.closest_between(metric, classes):
+        for u, v in value_classes.closest_between(metric, classes):
             for a, b in zip(u.tolist(), v.tolist(), strict=True):
                 code = tuple(sorted((int(classes[a]), int(classes[b]))))
                 out[code] = min(out.get(code, math.inf), metric.exact(a, b))

@@ -8,8 +8,8 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from dxprivacy.mechanisms.laplace.laws import Laplace
-from dxprivacy.model.recipes import Inverse, Ramps, Spread, Total
+from dxprivacy.mechanisms.linear.noise.noise_laws import Laplace
+from dxprivacy.universe.answers import Inverse, Ramps, Spread, Total
 
 KINDS = ("variance", "sd", "covariance", "correlation")
 

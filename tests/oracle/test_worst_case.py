@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from contracts.random_models import random_metric, random_questions, random_scales
-from dxprivacy.accounting import largest_loss
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
-from dxprivacy.accounting.worst_case import WorstCase
-from dxprivacy.ledger.so_far import SoFar, worst_of
+from dxprivacy.ledger.worst_case_so_far import SoFar, worst_of
+from dxprivacy.privacy import largest_loss
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.privacy.search.worst_case import WorstCase
 
 
 def every_pair(loss):
@@ -53,7 +53,7 @@ def test_costs_added_one_by_one_are_as_large_as_all_at_once(seed):
 
 
 def test_where_combinations_are_too_many_it_is_bounded_and_never_below(monkeypatch):
-    monkeypatch.setattr("dxprivacy.accounting.worst_case.MOST_COMBINATIONS", 2)
+    monkeypatch.setattr("dxprivacy.privacy.search.worst_case.MOST_COMBINATIONS", 2)
     for seed in range(40):
         rng = random.Random(seed)
         metric = random_metric(rng)

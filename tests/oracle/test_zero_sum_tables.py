@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dxprivacy.mechanisms.noise.zero_sum_tables import Tables, tables_of
+from dxprivacy.mechanisms.sampling.zero_sum_tables import Tables, tables_of
 
 
 def everything(cells, most):

@@ -10,8 +10,9 @@ import pytest
 import dxprivacy as dx
 from contracts.check_choice import exponential_law, histograms, middles
 from dxprivacy.errors import TooLarge, UsageError
-from dxprivacy.mechanisms.choice.plan import make_choice
-from dxprivacy.mechanisms.smalldb.bounds import (
+from dxprivacy.mechanisms.selection.plan import make_choice
+from dxprivacy.mechanisms.smalldb.plan import make_smalldb
+from dxprivacy.mechanisms.smalldb.smalldb_bounds import (
     alpha_by_gamma,
     alpha_of,
     database_size,
@@ -19,8 +20,7 @@ from dxprivacy.mechanisms.smalldb.bounds import (
     gamma_of,
     log_databases,
 )
-from dxprivacy.mechanisms.smalldb.plan import make_smalldb
-from dxprivacy.questions.picks import most_common
+from dxprivacy.queries.selections import most_common
 
 
 def test_definition_5_the_utility_sensitivity_of_largest_rows_is_attained():

@@ -6,7 +6,7 @@ from fractions import Fraction as F
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.exact.numbers import round_up
+from dxprivacy.exact.rounding import round_up
 
 E0, E1 = F(1, 10), F(3)
 CELLS = [a + b + c for a, b, c in itertools.product("MF", "YN", "AB")]
@@ -69,8 +69,8 @@ def test_the_harmless_query_m_costs_exactly_one_over_epsilon_1(e1):
 def test_one_ulp_less_noise_is_refused():
     import math
 
-    from dxprivacy.accounting.certificate import certify
-    from dxprivacy.accounting.costs import LaplaceCost
+    from dxprivacy.privacy.certificate import certify
+    from dxprivacy.privacy.costs import LaplaceCost
 
     d = metric()
     workload = dx.count(native="N").on(d.universe)

@@ -14,10 +14,19 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
-from dxprivacy.mechanisms.laplace.noise_law import variance
-from dxprivacy.research import bias, families, mwem_errors, personal, plain_dp, strategies, thresholds, us_places
-from dxprivacy.research.experiment import Settings, Table, experiment
-from dxprivacy.research.figures import FIGURES, NAMES, chosen
+from dxprivacy.mechanisms.linear.noise.discrete_laplace_law import variance
+from dxprivacy.paper import (
+    bias_at_small_n,
+    metric_families,
+    mwem_errors,
+    personal,
+    plain_dp,
+    strategies_by_k,
+    thresholds,
+    us_places,
+)
+from dxprivacy.paper.experiment import Settings, Table, experiment
+from dxprivacy.paper.figures import FIGURES, NAMES, chosen
 
 SETTINGS = Settings(universes=40, seed=1, quick=True)
 
@@ -50,17 +59,19 @@ def one_table():
 def ten_queries():
     """Factors of all strategies for K = 10, 20 matrices of each kind."""
     out = {}
-    for kind in strategies.KINDS:
+    for kind in strategies_by_k.KINDS:
         rows = []
         for universe in range(20):
             metric = dx.metrics.euclidean(SETTINGS.points(universe), epsilon_per_unit=1)
-            scales = strategies.certified_scales(strategies.random_matrix(SETTINGS, universe, kind, 10), metric)
-            rows.append([scales.factor(method) for method in strategies.METHODS])
+            scales = strategies_by_k.certified_scales(
+                strategies_by_k.random_matrix(SETTINGS, universe, kind, 10), metric
+            )
+            rows.append([scales.factor(method) for method in strategies_by_k.METHODS])
         out[kind] = np.array(rows)
     return out
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
+@pytest.mark.parametrize("kind", strategies_by_k.KINDS)
 def test_fig_1c_and_1d_ours_is_never_below_any_strategy(kind, ten_queries):
     """The optimum of a convex problem, so for every single matrix."""
     factors = ten_queries[kind]
@@ -80,7 +91,7 @@ def test_fig_1c_and_1d_have_a_line_for_every_k_and_strategy():
     for name in ("fig1c", "fig1d"):
         table = experiment(name).run(Settings(universes=1, quick=True)).table
         assert [(row[0], row[1]) for row in table.rows] == [
-            (k, w) for k in range(1, 11) for w in strategies.WORDS.values()
+            (k, w) for k in range(1, 11) for w in strategies_by_k.WORDS.values()
         ]
 
 
@@ -172,7 +183,7 @@ def test_personal_the_budget_of_a_group_is_what_its_count_costs():
 
 
 def test_gains_by_family_are_never_below_1_and_large_for_smooth_queries():
-    found = families.measure(SETTINGS, 0)
+    found = metric_families.measure(SETTINGS, 0)
     for (family, kind), factors in found.items():
         assert (factors >= 1 - 1e-9).all(), (family, kind)
         if family == "plain DP":
@@ -181,11 +192,11 @@ def test_gains_by_family_are_never_below_1_and_large_for_smooth_queries():
 
 
 def test_bias_follows_the_formula_for_two_records_and_is_never_better_for_more():
-    for m in bias.measure(SETTINGS, -1):
-        assert m.ratio == pytest.approx(bias.least_ratio(m.product), rel=1e-4)
+    for m in bias_at_small_n.measure(SETTINGS, -1):
+        assert m.ratio == pytest.approx(bias_at_small_n.least_ratio(m.product), rel=1e-4)
     for universe in range(3):
-        for m in bias.measure(SETTINGS, universe):
-            assert bias.least_ratio(m.product) * (1 - 1e-3) <= m.ratio <= 1
+        for m in bias_at_small_n.measure(SETTINGS, universe):
+            assert bias_at_small_n.least_ratio(m.product) * (1 - 1e-3) <= m.ratio <= 1
 
 
 @pytest.mark.parametrize("name", NAMES)

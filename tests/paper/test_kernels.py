@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.mechanisms.laplace.plain import plain_sensitivities
-from dxprivacy.research.experiment import SIZE, Settings
-from dxprivacy.research.families import FAMILIES, family_metric
-from dxprivacy.research.kernels import Reach, improvement, own_scales, quantiles
-from dxprivacy.research.ranges import POLICIES, asked_total, measure, pairs_within
-from dxprivacy.research.strategies import METHODS, certified_scales, random_matrix
-from dxprivacy.research.thresholds import KINDS, THRESHOLDS, threshold_metric
+from dxprivacy.mechanisms.linear.planning.standard_dp import plain_sensitivities
+from dxprivacy.paper.experiment import SIZE, Settings
+from dxprivacy.paper.kernels import Reach, improvement, own_scales, quantiles
+from dxprivacy.paper.metric_families import FAMILIES, family_metric
+from dxprivacy.paper.range_strategies import POLICIES, asked_total, measure, pairs_within
+from dxprivacy.paper.strategies_by_k import METHODS, certified_scales, random_matrix
+from dxprivacy.paper.thresholds import KINDS, THRESHOLDS, threshold_metric
 
 SETTINGS = Settings(universes=3, seed=11, quick=True)
 

@@ -14,9 +14,9 @@ import dxprivacy as dx
 from contracts.methods import plain_plan
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions
-from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import BudgetExceeded
 from dxprivacy.ledger import Ledger
+from dxprivacy.privacy.costs import SumCost
 
 REACH = 80
 

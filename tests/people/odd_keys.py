@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from people_cases import kept_by_hand
 
-from dxprivacy.engines.keeping import UNUSABLE
+from dxprivacy.engines.contribution_bounding import UNUSABLE
 from engines.engine_kinds import Columns, build, csv_text
 from engines.workbooks import workbook
 

@@ -11,11 +11,11 @@ import pytest
 from people_cases import AGE, NoNoise, apart, every_row, kept_by_hand, policy_text, visits
 
 import dxprivacy as dx
-from dxprivacy.accounting.people import best_scales, least_apart, part_of_people
-from dxprivacy.accounting.with_wholes import WholesCost
 from dxprivacy.errors import BudgetExceeded, DxError, NotVerified, QuestionError
-from dxprivacy.files.canonical import sealed
-from dxprivacy.questions.grammar import parse
+from dxprivacy.formats.canonical import sealed
+from dxprivacy.privacy.people_costs import best_scales, least_apart, part_of_people
+from dxprivacy.privacy.proportional_costs import WholesCost
+from dxprivacy.queries.text.query_grammar import parse
 from dxprivacy.verify import verify
 
 POLICY = visits(AGE, at_most=3, wards='"A", "B", "C"')
@@ -239,31 +239,31 @@ def test_people_are_counted_under_people_only(tmp_path, data):
 
 
 def test_every_screen_and_page_knows_about_people(data, tmp_path):
-    from dxprivacy import plots
-    from dxprivacy.screens.ledger import ledger_lines, ledger_to_dict
+    from dxprivacy.output import charts
+    from dxprivacy.output.text.ledger_text import ledger_lines, ledger_to_dict
 
     policy = dx.Policy.parse(POLICY)
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         plan = session.plan("count people by ward within 10", "mean age by ward", share="40%")
         assert "count people by ward" in str(plan)
-        assert plots.plan_page(plan, policy=policy)
+        assert charts.plan_page(plan, policy=policy)
         release = session.release(plan, anyway=True)
         assert "of the largest ε between two matched rows" in release.promise[0]
-        assert plots.release_page(release, plan, policy=policy)
+        assert charts.release_page(release, plan, policy=policy)
         only = session.plan("count people where age=0..4", share="20%")
-        plots.trade(only), plots.plan(only)
+        charts.trade(only), charts.plan(only)
         session.release(only)
         lines = "\n".join(ledger_lines(session.ledger))
         told = ledger_to_dict(session.ledger)
         assert told["used_by_attribute"]["age"]["share"] >= 0.2  # counts of people take a part of every pair
         assert "people" in lines
-        assert plots.budget(session.ledger)
-        assert plots.ledger_page(session.ledger, policy=policy)
-        assert plots.check_page(policy)
+        assert charts.budget(session.ledger)
+        assert charts.ledger_page(session.ledger, policy=policy)
+        assert charts.check_page(policy)
 
 
 def test_a_ledger_of_people_alone_shows_what_they_took(data, tmp_path):
-    from dxprivacy.screens.ledger import ledger_to_dict
+    from dxprivacy.output.text.ledger_text import ledger_to_dict
 
     for text in (POLICY, POLICY.partition("[attributes.age]")[0]):
         with dx.Session(dx.Policy.parse(text), data, ledger=tmp_path / f"{len(text)}.db", new_ledger=True) as session:

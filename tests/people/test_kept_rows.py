@@ -10,7 +10,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.engines import open_source
-from dxprivacy.engines.keeping import EACH_THEIR_OWN, LONGEST_KEY, UNUSABLE
+from dxprivacy.engines.contribution_bounding import EACH_THEIR_OWN, LONGEST_KEY, UNUSABLE
 from dxprivacy.errors import DataError, PolicyError
 from engines.engine_kinds import EVERY, build
 from people.people_cases import kept_by_hand

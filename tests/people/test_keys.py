@@ -16,8 +16,8 @@ import dxprivacy as dx
 from dxprivacy.cli import main
 from dxprivacy.engines import open_source
 from dxprivacy.engines.beside_people import BesidePeople
-from dxprivacy.engines.keeping import NOBODY, UNUSABLE, key_part
-from dxprivacy.engines.whose_rows import whose_rows
+from dxprivacy.engines.contribution_bounding import NOBODY, UNUSABLE, key_part
+from dxprivacy.engines.rows_by_person import whose_rows
 from engines.workbooks import workbook
 
 AT_MOST = 2

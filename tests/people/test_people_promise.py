@@ -11,9 +11,9 @@ import pytest
 from people_cases import apart, every_row, kept_by_hand, policy_text
 
 import dxprivacy as dx
-from dxprivacy.engines.keeping import digest_of_key
+from dxprivacy.engines.contribution_bounding import digest_of_key
 from dxprivacy.errors import DxError
-from dxprivacy.questions.grammar import parse
+from dxprivacy.queries.text.query_grammar import parse
 
 ASKED = (
     *("count", "count by a", "sum a", "mean a", "count where a=0", "count where a=x", "prefixes a", "table a by b"),

@@ -11,7 +11,7 @@ from people_cases import AGE, NoNoise, kept_by_hand, visits
 import dxprivacy as dx
 from contracts.unused_ledger import unused_ledger
 from dxprivacy.errors import LedgerError, NotVerified, PolicyError, UsageError
-from dxprivacy.files.canonical import sealed
+from dxprivacy.formats.canonical import sealed
 from dxprivacy.ledger import Ledger
 from dxprivacy.verify import verify
 
@@ -134,7 +134,7 @@ def test_whose_rows_they_are_is_fixed_for_a_ledgers_life(policy, tmp_path):
 
 
 def test_a_ledger_alone_knows_its_people(policy, data, tmp_path):
-    from dxprivacy.ledger.stored import stored_policy
+    from dxprivacy.ledger.stored_policy import stored_policy
 
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         session.plan("count by ward").save(tmp_path / "plan.json")
@@ -154,7 +154,7 @@ def test_a_ledger_refuses_what_one_row_too_many_would_tell(policy, data, tmp_pat
 
 
 def test_plans_without_data_are_for_so_many_people(policy):
-    from dxprivacy.cli.counting import reckoned_rows
+    from dxprivacy.cli.count_options import reckoned_rows
 
     assert reckoned_rows(policy.universe, None, 100) == 300
     assert reckoned_rows(policy.universe, 120, 100) == 120

@@ -11,14 +11,14 @@ import pytest
 
 import dxprivacy as dx
 from contracts.methods import plain_plan
-from dxprivacy.accounting import max_ratio
-from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import BudgetExceeded, DxError
 from dxprivacy.ledger import Ledger
-from dxprivacy.ledger.budget import used_by_attribute
+from dxprivacy.ledger.ledger_budget import used_by_attribute
 from dxprivacy.ledger.leftover import Leftover
-from dxprivacy.plots.report_parts import used_rows
-from dxprivacy.screens.ledger import between_lines, ledger_lines, ledger_to_dict
+from dxprivacy.output.pages.shared_parts import used_rows
+from dxprivacy.output.text.ledger_text import between_lines, ledger_lines, ledger_to_dict
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import SumCost
 from dxprivacy.wording import percent, plain
 from ledger.spendable import require_spendable
 
@@ -219,9 +219,9 @@ def test_where_the_ledger_decides_by_a_bound_the_bound_is_shown(session, monkeyp
     for job in "ab":
         session.release(session.plan(f"count where union=yes and job={job}", share="30%"), request=job)
     for limit in ("MAX_PAIRS", "_CONSTANT_COLUMNS", "_FEW_PAIRS"):
-        monkeypatch.setattr(f"dxprivacy.accounting.covering.{limit}", 0)
+        monkeypatch.setattr(f"dxprivacy.privacy.search.generating_pairs.{limit}", 0)
     for limit in ("_FEWEST", "_WORK"):
-        monkeypatch.setattr(f"dxprivacy.ledger.budget.{limit}", 0)
+        monkeypatch.setattr(f"dxprivacy.ledger.ledger_budget.{limit}", 0)
     spent, metric = session.ledger.spent, session.ledger.metric
     bound = max_ratio(spent, metric)
     assert not bound.exact  # no record is in both counts
@@ -237,7 +237,7 @@ def test_where_the_ledger_decides_by_a_bound_the_bound_is_shown(session, monkeyp
 
 
 def test_the_public_number_of_people_says_whom_it_includes(session):
-    from dxprivacy.cli.counting import number_words
+    from dxprivacy.cli.count_options import number_words
 
     release = session.release(session.plan("count people by union", share="30%"))
     words = "41 people (public, one of them for all rows without a key); how many rows is private"
@@ -247,7 +247,7 @@ def test_the_public_number_of_people_says_whom_it_includes(session):
 
 @pytest.mark.parametrize(("no_key", "whose"), [("one", "without a key"), ("own", "with an unusable key")])
 def test_the_public_number_of_people_names_the_rows_of_the_additional_person(no_key, whose, tmp_path):
-    from dxprivacy.cli.counting import number_words
+    from dxprivacy.cli.count_options import number_words
 
     text = f'''title = "T"
 dataset = "t"
@@ -275,9 +275,9 @@ def test_a_public_attribute_has_nothing_that_could_be_used_up(tmp_path, monkeypa
             plan = plain_plan([f"count where a=x and b={b}"], policy.metric, rows=99, share="30%")
             ledger.reserve(plan.cost, plan.questions, request=b)
         for limit in ("MAX_PAIRS", "_CONSTANT_COLUMNS", "_FEW_PAIRS"):
-            monkeypatch.setattr(f"dxprivacy.accounting.covering.{limit}", 0)
+            monkeypatch.setattr(f"dxprivacy.privacy.search.generating_pairs.{limit}", 0)
         for limit in ("_FEWEST", "_WORK"):
-            monkeypatch.setattr(f"dxprivacy.ledger.budget.{limit}", 0)
+            monkeypatch.setattr(f"dxprivacy.ledger.ledger_budget.{limit}", 0)
         found = used_by_attribute(ledger.spent, policy.metric)
     assert [found[name][0].left for name in "ab"] == pytest.approx([0.4, 0.4])
     assert found["c"] == []

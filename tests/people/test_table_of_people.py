@@ -12,9 +12,9 @@ from people_cases import SEX, NoNoise, apart, kept_by_hand, visits
 
 import dxprivacy as dx
 from contracts.unused_ledger import unused_ledger
-from dxprivacy.accounting.people import most_groups
 from dxprivacy.errors import DataError, PolicyError
-from dxprivacy.questions.grammar import parse
+from dxprivacy.privacy.people_costs import most_groups
+from dxprivacy.queries.text.query_grammar import parse
 from dxprivacy.verify import verify
 
 BORN = '[attributes.born]\nfrom = "person"\ncolumn = "year"\nintegers = [1950, 1953]\nepsilon = 0.3\nper = 1\n'
@@ -133,7 +133,7 @@ def test_files_are_verified(policy, data, tmp_path):
 
 
 def test_a_ledger_alone_does_not_know_where_the_table_lies(policy, data, tmp_path):
-    from dxprivacy.ledger.stored import stored_policy
+    from dxprivacy.ledger.stored_policy import stored_policy
 
     unused_ledger(tmp_path / "l.db", policy).close()
     with pytest.raises(DataError, match="where is the table of people"):

@@ -10,7 +10,7 @@ from test_table_of_people import PATIENTS, POLICY, VISITS, expected
 from test_table_of_people import test_each_row_gets_what_is_known_of_its_person as require_each_row_gets_its_own
 
 import dxprivacy as dx
-from dxprivacy.cli.pages import command_line
+from dxprivacy.cli.html_pages import command_line
 from dxprivacy.errors import DataError
 from engines.servers import postgres, spark
 

@@ -13,8 +13,8 @@ import dxprivacy as dx
 from dxprivacy.engines import open_source
 from dxprivacy.errors import DataError, MetricError, QuestionError, TooLarge, UsageError
 from dxprivacy.histogram import Histogram
-from dxprivacy.metrics.other import WithAbsent
-from dxprivacy.model.recipes import Ratio
+from dxprivacy.metrics.with_other import WithAbsent
+from dxprivacy.universe.answers import Ratio
 
 POLICY = """
 title = "Patients"

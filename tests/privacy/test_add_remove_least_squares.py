@@ -11,8 +11,8 @@ import pytest
 import dxprivacy as dx
 from contracts.exact_least_squares import solved
 from dxprivacy.errors import NotCertified, NotVerified, TooLarge
-from dxprivacy.mechanisms.laplace.least_squares import LeastSquares
-from dxprivacy.mechanisms.laplace.noise_law import variance
+from dxprivacy.mechanisms.linear.estimators.least_squares import LeastSquares
+from dxprivacy.mechanisms.linear.noise.discrete_laplace_law import variance
 from dxprivacy.session import read_plan
 from dxprivacy.verify import verify_data
 from oracle.test_simulated_errors import errs_as_it_says

@@ -9,9 +9,9 @@ import pytest
 from mpmath import iv, mp, mpf
 
 import dxprivacy as dx
-from dxprivacy.mechanisms.baselines.kept_loss import KeptLoss
-from dxprivacy.mechanisms.noise.keeping import BITS, kept
-from dxprivacy.mechanisms.noise.system import SystemNoise
+from dxprivacy.mechanisms.sampling.kept_records import BITS, kept
+from dxprivacy.mechanisms.sampling.system_noise import SystemNoise
+from dxprivacy.paper.baselines.kept_loss import KeptLoss
 
 BUDGETS = ["0.1", "0.5", 1]
 ROWS = {

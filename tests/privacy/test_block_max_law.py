@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dxprivacy.mechanisms.noise import block_max
-from dxprivacy.mechanisms.noise.block_max import BlockMax, Levels, TooLong
-from dxprivacy.mechanisms.noise.zero_sum_tables import tables_of
+from dxprivacy.mechanisms.sampling import block_max_noise
+from dxprivacy.mechanisms.sampling.block_max_noise import BlockMax, Levels, TooLong
+from dxprivacy.mechanisms.sampling.zero_sum_tables import tables_of
 
 TINY = {"bits": 30, "tail": 2}
 
@@ -182,7 +182,7 @@ def test_tables_that_are_too_long_are_refused_at_once(monkeypatch):
         BlockMax([50] * 9, [1e6] * 9).levels()
     with pytest.raises(TooLong):
         BlockMax([2, 2], [1e300, 1.0]).levels()
-    monkeypatch.setattr(block_max, "MOST_STEPS", 40)
+    monkeypatch.setattr(block_max_noise, "MOST_STEPS", 40)
     with pytest.raises(TooLong):
         BlockMax([2, 2], [1.0, 1.0]).levels()
 

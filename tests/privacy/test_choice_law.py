@@ -8,13 +8,13 @@ import pytest
 import dxprivacy as dx
 from contracts.check_choice import exceeds, exponential_law, flip_law, histograms, law_is, middles
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.choice.plan import make_choice
-from dxprivacy.mechanisms.choice.run import chosen
-from dxprivacy.mechanisms.noise import exact_choice
-from dxprivacy.mechanisms.noise.exact_choice import choose, permute_and_flip
-from dxprivacy.mechanisms.noise.system import SystemNoise
-from dxprivacy.mechanisms.noise.weighted_choice import WeightedChoice
-from dxprivacy.questions.picks import closest, most_common
+from dxprivacy.mechanisms.sampling import exact_selection
+from dxprivacy.mechanisms.sampling.exact_selection import choose, permute_and_flip
+from dxprivacy.mechanisms.sampling.system_noise import SystemNoise
+from dxprivacy.mechanisms.sampling.weighted_selection import WeightedChoice
+from dxprivacy.mechanisms.selection.plan import make_choice
+from dxprivacy.mechanisms.selection.run import chosen
+from dxprivacy.queries.selections import closest, most_common
 
 SAMPLERS = {"exponential": (choose, exponential_law), "permute-and-flip": (permute_and_flip, flip_law)}
 DRAWS = 10_000
@@ -68,8 +68,8 @@ class Crooked:
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_floats_only_filter_and_what_they_leave_open_is_decided_exactly(name, monkeypatch):
     """With weights that are wrong, and a filter that knows how wrong, the law is still the exact one."""
-    monkeypatch.setattr(exact_choice, "_FILTER", 0.25)
-    monkeypatch.setattr(exact_choice, "np", Crooked())
+    monkeypatch.setattr(exact_selection, "_FILTER", 0.25)
+    monkeypatch.setattr(exact_selection, "np", Crooked())
     sample, law = SAMPLERS[name]
     scores, scale = [0, 3, 5, 5, -2], 1.7
     u, s = np.array(scores, dtype=np.int64), np.full(len(scores), scale)

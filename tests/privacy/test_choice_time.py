@@ -6,8 +6,15 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from dxprivacy.mechanisms.noise import exact_choice
-from dxprivacy.mechanisms.noise.exact_choice import _best, _bits, _exponents, choose, drawn_again, permute_and_flip
+from dxprivacy.mechanisms.sampling import exact_selection
+from dxprivacy.mechanisms.sampling.exact_selection import (
+    _best,
+    _bits,
+    _exponents,
+    choose,
+    drawn_again,
+    permute_and_flip,
+)
 
 N = 3_000
 TIED = np.zeros(N, dtype=np.int64)
@@ -23,7 +30,7 @@ def steps(mechanism, scores, scales) -> int:
 
     def line(frame, event, arg):
         nonlocal count
-        count += event == "line" and frame.f_code.co_filename == exact_choice.__file__
+        count += event == "line" and frame.f_code.co_filename == exact_selection.__file__
         return line
 
     before = sys.gettrace()

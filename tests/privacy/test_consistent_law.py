@@ -10,17 +10,17 @@ import pytest
 
 import dxprivacy as dx
 from contracts.nest_cases import chain_rows, chance, drawn_often, fits, halved_rows, law, random_rows
-from dxprivacy.mechanisms.noise import consistent
-from dxprivacy.mechanisms.noise.consistent import Family, family_of
-from dxprivacy.mechanisms.noise.counts_in_counts import Enclosed, Kind, Messages, _convolved
-from dxprivacy.mechanisms.noise.equal_counts import RHO_BITS
-from dxprivacy.model.nest import NOBODY, nest_of
+from dxprivacy.mechanisms.sampling import tree_noise
+from dxprivacy.mechanisms.sampling.equal_counts import RHO_BITS
+from dxprivacy.mechanisms.sampling.hierarchy_tables import Enclosed, Kind, Messages, _convolved
+from dxprivacy.mechanisms.sampling.tree_noise import Family, family_of
+from dxprivacy.universe.hierarchy import NOBODY, nest_of
 
 TINY = {"bits": 24, "tail": 2}
 
 
 def kind(scale, *halves):
-    return Kind(consistent._rho(scale), tuple(halves))
+    return Kind(tree_noise._rho(scale), tuple(halves))
 
 
 DIGITS = 1200
@@ -75,7 +75,7 @@ def test_a_choice_follows_from_its_uniform_number_alone_whatever_the_tables(pair
         aim = Stream(seed).uniform * total
         expected = next(x for (x, _), end in zip(weights, ends, strict=True) if aim < end)
         for options in (TINY, {}):
-            family = Family(3, [consistent.Split(left, right, *at)], **options)
+            family = Family(3, [tree_noise.Split(left, right, *at)], **options)
             found = family._pair(left, right).draw(np.array([whole]), Stream(seed))
             assert found.tolist() == [expected], (seed, options)
             if whole:
@@ -152,7 +152,7 @@ def _neighbours(seed):
 @pytest.mark.parametrize("scale", [1e-3, 0.05, 1.0, 7.3, 1000.0, 2.0**40, 2.0**126])
 def test_a_step_costs_no_more_than_was_certified(scale):
     mpmath.mp.prec = 400
-    r = mpmath.mpf(consistent._rho(scale)) / mpmath.mpf(2) ** RHO_BITS
+    r = mpmath.mpf(tree_noise._rho(scale)) / mpmath.mpf(2) ** RHO_BITS
     assert 0 < r < 1
     assert -mpmath.log(r) <= 1 / mpmath.mpf(scale)
 
@@ -182,8 +182,8 @@ def _drawn(rows, draws, seed, options, monkeypatch):
     rng = np.random.default_rng(seed)
     scales = rng.uniform(0.5, 1.5, len(rows))
     if options:
-        monkeypatch.setattr(consistent, "BITS", options["bits"])
-        monkeypatch.setattr(consistent, "TAIL", options["tail"])
+        monkeypatch.setattr(tree_noise, "BITS", options["bits"])
+        monkeypatch.setattr(tree_noise, "TAIL", options["tail"])
         monkeypatch.setattr(Family.__init__, "__kwdefaults__", options)
     nest = nest_of(rows)
     family = family_of(nest, scales.tolist())
@@ -243,7 +243,7 @@ def cut(table, ends):
     return table[len(table) // 2 - ends : len(table) // 2 + ends + 1]
 
 
-@pytest.mark.parametrize(("bits", "tail"), [(24, 2), (60, 20), (consistent.BITS, consistent.TAIL), (200, 72)])
+@pytest.mark.parametrize(("bits", "tail"), [(24, 2), (60, 20), (tree_noise.BITS, tree_noise.TAIL), (200, 72)])
 def test_tables_enclose_what_they_stand_for(bits, tail):
     for left, right in PAIRS:
         tables = Messages(bits, tail)
@@ -326,7 +326,7 @@ def test_a_row_of_which_nothing_is_known_decides_nothing():
     """Noise that is hardly ever there: at s = 1 all products vanish in floats."""
     leaf = kind(0.01)
     node = kind(0.01, (leaf, leaf))
-    family = Family(3, [consistent.Split(node, node, *(np.array([k]) for k in range(3)))])
+    family = Family(3, [tree_noise.Split(node, node, *(np.array([k]) for k in range(3)))])
     words = np.array([0, 1 << 20, 1 << 52, (1 << 53) - 1], dtype=np.uint64)
     _, decided = family._pair(node, node)._by_floats(np.ones(4, dtype=np.int64), words)
     assert not decided.any()
@@ -351,4 +351,4 @@ def test_scales_that_are_none_are_refused_before_errors_are_worked_out(scale):
 @pytest.mark.parametrize("scale", [2.0**129, 1e300])
 def test_scales_beyond_the_digits_of_the_sampler_are_refused(scale):
     with pytest.raises(ValueError, match="is too large"):
-        consistent._rho(scale)
+        tree_noise._rho(scale)

@@ -12,7 +12,7 @@ import pytest
 import dxprivacy as dx
 from dxprivacy.errors import BudgetExceeded, DataError
 from dxprivacy.log import Log
-from dxprivacy.session.recorded import Recorded
+from dxprivacy.session.recorded_steps import Recorded
 
 SENTINEL = "Xyzzy-Sentinel"
 BAD, WOMEN, MEN = 137, 4219, 3083  # true counts, which nothing may tell

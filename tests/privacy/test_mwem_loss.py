@@ -10,15 +10,15 @@ from mpmath import iv
 
 from contracts.random_models import random_metric, random_questions
 from dxprivacy import metrics
-from dxprivacy.accounting import max_ratio
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
 from dxprivacy.errors import BudgetExceeded, DxError, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
 from dxprivacy.mechanisms.mwem.run import run_mwem
 from dxprivacy.mechanisms.spending import Unrecorded
-from dxprivacy.questions.asking import gather
-from dxprivacy.release.booking import NOWHERE
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost
+from dxprivacy.queries.asking import gather
+from dxprivacy.releases.ledger_reference import NOWHERE
 
 iv.prec = 200
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from contracts.check_noise import cells, counts_in, law_is, scale_is
-from dxprivacy.mechanisms.noise.discrete_laplace import discrete_laplace
+from dxprivacy.mechanisms.sampling.discrete_laplace import discrete_laplace
 
 SCALES = [0.2, 0.5, 1.0, 1 / 3, 3.3, 10.0, 1000.7, 1e6 + 0.1, 2.0**40 / 3, 2.0**52, 2.0**53 - 1]
 

@@ -14,12 +14,12 @@ import dxprivacy as dx
 from contracts.check_choice import flip_law, law_is, middles
 from dxprivacy.errors import UsageError
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.choice.plan import make_choice
-from dxprivacy.mechanisms.choice.run import chosen
-from dxprivacy.mechanisms.laplace.run import noisy_rows
+from dxprivacy.mechanisms.linear.run import noisy_rows
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
-from dxprivacy.mechanisms.noise import SystemNoise, discrete_laplace, exact_choice
-from dxprivacy.questions.picks import most_common
+from dxprivacy.mechanisms.sampling import SystemNoise, discrete_laplace, exact_selection
+from dxprivacy.mechanisms.selection.plan import make_choice
+from dxprivacy.mechanisms.selection.run import chosen
+from dxprivacy.queries.selections import most_common
 
 
 class Recorded:
@@ -95,7 +95,7 @@ def test_a_direct_fit_draws_the_noise_of_its_plan():
 def test_system_noise_hands_every_scale_on_as_it_is(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "dxprivacy.mechanisms.noise.system.discrete_laplace", lambda scales: seen.append(scales) or np.ones(2)
+        "dxprivacy.mechanisms.sampling.system_noise.discrete_laplace", lambda scales: seen.append(scales) or np.ones(2)
     )
     out = SystemNoise().laplace(np.array([0.1, 0.0, 7.3]))
     assert seen[0].tolist() == [0.1, 7.3]
@@ -126,7 +126,7 @@ elif sys.argv[1] == "fixed":
     bytes_of = np.random.default_rng(5).bytes
     os.urandom = lambda n: bytes_of(n)
 import dxprivacy as dx
-from dxprivacy.mechanisms.noise import SystemNoise
+from dxprivacy.mechanisms.sampling import SystemNoise
 noise = SystemNoise()
 before = len(asked) if sys.argv[1] == "counted" else 0
 drawn = [noise.laplace(np.full(4, 1e9)).tolist()]
@@ -155,5 +155,5 @@ def test_all_noise_comes_from_the_operating_system():
 
 def test_the_samplers_take_the_operating_systems_entropy_unless_a_test_says_otherwise():
     assert discrete_laplace._sample.__defaults__ == (os.urandom,)
-    for sampler in (exact_choice.choose, exact_choice.permute_and_flip, exact_choice.below):
+    for sampler in (exact_selection.choose, exact_selection.permute_and_flip, exact_selection.below):
         assert sampler.__defaults__ == (os.urandom,)

@@ -9,15 +9,15 @@ import pytest
 import dxprivacy as dx
 from dxprivacy import metrics
 from dxprivacy.errors import DxError, NotCertified, QuestionError, UsageError
-from dxprivacy.files.canonical import sealed
-from dxprivacy.mechanisms.laplace.laws import Blend
-from dxprivacy.mechanisms.laplace.noise_law import variance
-from dxprivacy.mechanisms.laplace.plan import load_plan
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.model.blocks import AlongAxis
-from dxprivacy.model.workload import Workload
-from dxprivacy.questions.matrix import Matrix
-from dxprivacy.questions.strategy_rows import Groups, Tally
+from dxprivacy.formats.canonical import sealed
+from dxprivacy.mechanisms.linear.noise.discrete_laplace_law import variance
+from dxprivacy.mechanisms.linear.noise.noise_laws import Blend
+from dxprivacy.mechanisms.linear.plan import load_plan
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
+from dxprivacy.queries.kinds.matrix_query import Matrix
+from dxprivacy.queries.strategy_rows import Groups, Tally
+from dxprivacy.universe.blocks import AlongAxis
+from dxprivacy.universe.workload import Workload
 
 POLICY = """
 title = "T"

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
 from dxprivacy.errors import BudgetExceeded, DxError, LedgerError, NotCertified, QuestionError, TooLarge, UsageError
-from dxprivacy.files.canonical import sealed
+from dxprivacy.formats.canonical import sealed
 from dxprivacy.ledger import Ledger
-from dxprivacy.ledger.budget import used_by_attribute
-from dxprivacy.mechanisms.laplace.plan import load_plan
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.mechanisms.noise import SystemNoise
-from dxprivacy.metrics import alone
-from dxprivacy.questions.asking import gather
-from dxprivacy.questions.grammar import parse
-from dxprivacy.questions.stored import from_dict
+from dxprivacy.ledger.ledger_budget import used_by_attribute
+from dxprivacy.mechanisms.linear.plan import load_plan
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
+from dxprivacy.mechanisms.sampling import SystemNoise
+from dxprivacy.metrics import attribute_metrics
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost
+from dxprivacy.queries.asking import gather
+from dxprivacy.queries.stored_queries import from_dict
+from dxprivacy.queries.text.query_grammar import parse
 
 POLICY = """
 title = "Bugs"
@@ -204,7 +204,7 @@ def test_other_at_distance_zero_leaves_nothing_apart():
     from fractions import Fraction
 
     age = dx.Integers(name="age", low=0, high=3)
-    d = alone.stepped(dx.Universe([age]), age, Fraction(9), Fraction(0))
+    d = attribute_metrics.stepped(dx.Universe([age]), age, Fraction(9), Fraction(0))
     assert d.farthest is None
     assert d.closest is None
 
@@ -214,12 +214,12 @@ def test_usage_errors_are_what_they_say():
 
 
 def test_explicit_rows_whose_pairs_can_only_be_bounded_are_not_taken_for_exact():
-    from dxprivacy.accounting import covering
+    from dxprivacy.privacy.search import generating_pairs
 
     u = dx.Universe([dx.Integers(name=n, low=0, high=3) for n in "abc"])
     d = dx.metrics.attributes(u, {n: {"epsilon": 1, "per": 1} for n in "abc"})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(covering, "MAX_PAIRS", 0)
+        patch.setattr(generating_pairs, "MAX_PAIRS", 0)
         plan = dx.plan(np.arange(u.size) % 3, d)
     assert plan.scales[0] > 0
     assert plan.certificate.ratio <= 1
@@ -227,7 +227,7 @@ def test_explicit_rows_whose_pairs_can_only_be_bounded_are_not_taken_for_exact()
 
 def test_the_ledger_computes_what_a_cost_takes_and_takes_nobodys_word_for_it(tmp_path):
     """The caller used to say which share of the policy a cost takes; a small lie passed the fast path."""
-    from dxprivacy.accounting.costs import LaplaceCost
+    from dxprivacy.privacy.costs import LaplaceCost
 
     d = dx.metrics.constant(3, 1)
     asked = gather([[1, 0, 0]])

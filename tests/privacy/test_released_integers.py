@@ -14,9 +14,9 @@ from contracts.check_noise import scale_is
 from contracts.random_models import random_metric, random_questions
 from dxprivacy.errors import DataError, DxError, SeparatesIdentical
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.mechanisms.laplace.run import noisy_rows
-from dxprivacy.mechanisms.noise import SystemNoise
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
+from dxprivacy.mechanisms.linear.run import noisy_rows
+from dxprivacy.mechanisms.sampling import SystemNoise
 
 
 def released(plan, counts, times):
@@ -122,7 +122,7 @@ def test_intervals_cover_what_they_say():
     n = int(counts.sum())
     asked = ["count by sex", "mean age", "mean age by sex", "sum age where sex=F"]
     plan = make_plan(asked, d, method="optimal", rows=n)
-    from dxprivacy.mechanisms.laplace.laws import laplace_laws
+    from dxprivacy.mechanisms.linear.noise.noise_laws import laplace_laws
 
     exact = plan.workload.answer(counts).tolist()
     truth = [a.recipe.interval(exact, laplace_laws([0.0] * len(exact)), n, 0.0)[0] for a in plan.workload.answers]

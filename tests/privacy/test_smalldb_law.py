@@ -10,9 +10,9 @@ from mpmath import iv
 import dxprivacy as dx
 from contracts.check_choice import exceeds, histograms, law_is, middles
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.noise.system import SystemNoise
+from dxprivacy.mechanisms.sampling.system_noise import SystemNoise
 from dxprivacy.mechanisms.smalldb.answer_table import by_answer_table
-from dxprivacy.mechanisms.smalldb.draw import Draw, uniform_multiset
+from dxprivacy.mechanisms.smalldb.drawn_database import Draw, uniform_multiset
 from dxprivacy.mechanisms.smalldb.enumeration import Enumeration, by_enumeration
 from dxprivacy.mechanisms.smalldb.plan import make_smalldb
 from dxprivacy.mechanisms.smalldb.rejection import by_rejection

@@ -9,8 +9,8 @@ import pytest
 
 from contracts.nest_cases import chance, drawn_often, fits
 from contracts.star_cases import counts_of, law, points, records, star
-from dxprivacy.mechanisms.noise.consistent import Family, family_of
-from dxprivacy.model.nest import NOBODY
+from dxprivacy.mechanisms.sampling.tree_noise import Family, family_of
+from dxprivacy.universe.hierarchy import NOBODY
 
 SHAPES = [(2, (2,)), (2, (2, 2)), (3, (2,)), (2, (3,)), (2, (4,)), (4, ()), (2, (2, 2, 2)), (3, (2, 2)), (2, (3, 2))]
 

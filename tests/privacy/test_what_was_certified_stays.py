@@ -8,13 +8,13 @@ import pytest
 
 import dxprivacy as dx
 from contracts.check_mechanism import Never
-from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.errors import BudgetExceeded, LedgerError, QuestionError, UsageError
-from dxprivacy.mechanisms.choice.plan import make_choice
-from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
-from dxprivacy.mechanisms.noise import SystemNoise
-from dxprivacy.questions.asking import gather
+from dxprivacy.mechanisms.sampling import SystemNoise
+from dxprivacy.mechanisms.selection.plan import make_choice
+from dxprivacy.privacy.costs import LaplaceCost
+from dxprivacy.queries.asking import gather
 
 POLICY = """
 title = "Survey"

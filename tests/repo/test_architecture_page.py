@@ -1,4 +1,4 @@
-"""docs/architecture.md is true: every room is in it, whatever it names exists, and every page is in the index."""
+"""docs/architecture.md is true: every package is in it, whatever it names exists, and every page is in the index."""
 
 import re
 from pathlib import Path
@@ -13,9 +13,9 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py(?:: [\w.]+)?)`", PAGE)))
 
 
-def test_every_room_is_in_the_tree_and_no_other():
+def test_every_package_is_in_the_table_and_no_other():
     rooms = {p.stem for p in SOURCES.iterdir() if (p.is_dir() or p.suffix == ".py") and not p.stem.startswith("_")}
-    tree = PAGE.split("## The way of one answer")[0]
+    tree = PAGE.split("## The path of one answer")[0]
     first_cells = [line.split("|")[1] for line in tree.splitlines() if line.startswith("| `")]
     told = {name.split("/")[0] for cell in first_cells for name in re.findall(r"`([a-z_]+)", cell)}
     assert told == rooms - {"start", "py"}

@@ -11,24 +11,24 @@ DRAWS = re.compile(
 )
 
 NOISE = {
-    "mechanisms/noise/block_max.py",
-    "mechanisms/noise/consistent.py",
-    "mechanisms/noise/discrete_laplace.py",
-    "mechanisms/noise/exact_choice.py",
-    "mechanisms/noise/weighted_choice.py",
-    "mechanisms/noise/system.py",
-    "mechanisms/noise/zero_sum_tables.py",
+    "mechanisms/sampling/block_max_noise.py",
+    "mechanisms/sampling/tree_noise.py",
+    "mechanisms/sampling/discrete_laplace.py",
+    "mechanisms/sampling/exact_selection.py",
+    "mechanisms/sampling/weighted_selection.py",
+    "mechanisms/sampling/system_noise.py",
+    "mechanisms/sampling/zero_sum_tables.py",
 }
 OTHERS = {
-    "files/writing.py": "names of files in the making, which nobody should guess",
+    "formats/writing_files.py": "names of files in the making, which nobody should guess",
     "wording.py": "the mark of our own style tags, which no foreign text can carry",
     "engines/spill.py": "names of folders",
-    "metrics/checking.py": "triples of a metric that is too large to look at all of them",
-    "optimise/strategies/best.py": "starts of a search, the same every time",
-    "optimise/strategies/spaces.py": "starts of a search, the same every time",
+    "metrics/check_metric.py": "triples of a metric that is too large to look at all of them",
+    "optimize/strategies/best_strategy.py": "starts of a search, the same every time",
+    "optimize/strategies/bases.py": "starts of a search, the same every time",
 }
 ROOMS = (
-    "research/",
+    "paper/",
     "demo/",
     "mechanisms/synthesis/simulated_noise.py",
     "mechanisms/synthesis/tried_out.py",

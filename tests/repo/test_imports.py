@@ -13,11 +13,11 @@ import pytest
 import dxprivacy
 
 SOURCES = Path(dxprivacy.__file__).parent
-LIGHT = ("cli/", "start.py", "engines/opening.py")
+LIGHT = ("cli/", "start.py", "engines/open_source.py")
 LATE = {
     "verify/directions.py": {"verify.moves"},
     "verify/distances.py": {"verify.spaces", "verify.walks"},
-    "questions/sql/__init__.py": {"questions.sql.select"},
+    "queries/sql/__init__.py": {"queries.sql.select"},
 }
 FILES = {str(p.relative_to(SOURCES)): p for p in SOURCES.rglob("*.py")}
 
@@ -63,4 +63,4 @@ def test_no_module_needs_itself_not_even_for_types():
         order = list(TopologicalSorter(graph).static_order())
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
-    assert order.index("errors") < order.index("mechanisms.laplace.plan") < order.index("session.session")
+    assert order.index("errors") < order.index("mechanisms.linear.plan") < order.index("session.session")

@@ -73,7 +73,7 @@ def test_there_are_examples():
     ],
 )
 def test_the_questions_of_the_page_can_be_asked(asked, folder):
-    from dxprivacy.questions.asking import gather
+    from dxprivacy.queries.asking import gather
 
     text = next(text for page, _, text in examples() if page == "policy.md" and "birth" in text)
     keep = [part for part in re.split(r"(?=^\[)", text, flags=re.MULTILINE) if part]

@@ -9,7 +9,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.ledger import Ledger
-from dxprivacy.ledger.stored import stored_policy
+from dxprivacy.ledger.stored_policy import stored_policy
 from trust.forge import run
 
 MADE = Path(__file__).with_name("made_by_0_1_0")

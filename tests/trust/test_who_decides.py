@@ -17,7 +17,7 @@ import pytest
 import dxprivacy as dx
 from contracts.unused_ledger import unused_ledger
 from dxprivacy.errors import LedgerError
-from dxprivacy.files.canonical import sealed
+from dxprivacy.formats.canonical import sealed
 from dxprivacy.ledger import Ledger
 
 POLICY = """
@@ -103,7 +103,7 @@ def planned(policy, *questions, **options):
 
 
 def make(policy, *questions, share="50%"):
-    from dxprivacy.mechanisms.laplace.planner import make_plan
+    from dxprivacy.mechanisms.linear.planning.planner import make_plan
 
     return make_plan(list(questions), policy.metric, share=share, title=policy.title, dataset=policy.dataset)
 
@@ -231,7 +231,7 @@ def test_a_ledger_keeps_units_and_points_so_that_it_needs_no_other_file(tmp_path
     policy = dx.Policy.load(tmp_path / "policy.toml")
     unused_ledger(tmp_path / "ledger.db", policy).close()
     (tmp_path / "places.csv").unlink()
-    from dxprivacy.ledger.stored import stored_policy
+    from dxprivacy.ledger.stored_policy import stored_policy
 
     back = stored_policy(tmp_path / "ledger.db")
     assert (back.title, back.dataset, back.version, back.digest) == ("T", "t", policy.version, policy.digest)
@@ -241,7 +241,7 @@ def test_a_ledger_keeps_units_and_points_so_that_it_needs_no_other_file(tmp_path
 
 def test_a_ledger_of_0_1_0_without_units_asks_for_the_policy_where_the_plan_has_some(house, monkeypatch, release):
     curator, analyst, desk = house
-    from dxprivacy.ledger.versions import Version
+    from dxprivacy.ledger.policy_versions import Version
 
     written = Version.content
 
@@ -265,7 +265,7 @@ def test_a_ledger_of_0_1_0_without_units_asks_for_the_policy_where_the_plan_has_
 
 
 def test_a_ledger_that_does_not_hold_its_distances_is_refused_with_the_remedy(tmp_path):
-    from dxprivacy.ledger.stored import stored_policy
+    from dxprivacy.ledger.stored_policy import stored_policy
 
     cut = dx.metrics.restricted(dx.metrics.line(5, 1), [0, 2, 4])
     unused_ledger(tmp_path / "ledger.db", cut, dataset="t").close()
@@ -292,9 +292,9 @@ def test_a_new_ledger_needs_a_word_and_is_announced_before_anything_is_counted(h
 
 
 def test_an_announcement_comes_before_the_count(house, monkeypatch, capsys):
-    from dxprivacy.cli.counting import Counting
-    from dxprivacy.cli.deciding import decide
-    from dxprivacy.engines import csv_lines
+    from dxprivacy.cli.count_options import Counting
+    from dxprivacy.cli.policy_and_ledger import decide
+    from dxprivacy.engines.files import csv_lines
 
     curator, _, _ = house
     monkeypatch.chdir(curator)

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 import dxprivacy.metrics  # noqa: F401  (its classes are looked up)
-from dxprivacy.attributes import registry  # noqa: F401
-from dxprivacy.attributes.base import Attribute
 from dxprivacy.metrics import Metric
-from dxprivacy.model.blocks import Block
+from dxprivacy.universe.attributes import attribute_kinds  # noqa: F401
+from dxprivacy.universe.attributes.attribute import Attribute
+from dxprivacy.universe.blocks import Block
 from dxprivacy.verify import attributes, choice, metric, picks, plan, questions, release, synthesis
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")

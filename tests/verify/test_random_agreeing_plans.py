@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.metrics.combine import AttributeMax
+from dxprivacy.metrics.derived_metrics import AttributeMax
 from dxprivacy.verify import verify_data
 
 

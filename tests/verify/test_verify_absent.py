@@ -9,7 +9,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import NotVerified, Undecided
-from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.verify import directions, reading, verify_data
 from dxprivacy.verify.certificate import tightest
 from verify.edits import resealed

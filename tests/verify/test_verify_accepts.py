@@ -16,24 +16,25 @@ from hypothesis import strategies as st
 
 import dxprivacy as dx
 from contracts.random_models import derived_metric, random_derived, random_metric, random_questions, random_scales
-from dxprivacy.accounting import covering, max_ratio
-from dxprivacy.accounting.costs import LaplaceCost
-from dxprivacy.attributes.dates import Dates
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.numbers import Numbers
-from dxprivacy.attributes.series import Series
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import NotCertified, QuestionError, SeparatesIdentical, Undecided
-from dxprivacy.mechanisms.laplace.answers import build_release
-from dxprivacy.mechanisms.laplace.noise_law import variance
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics.combine import Capped
-from dxprivacy.metrics.simple import Line
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asked import Stack
-from dxprivacy.questions.asking import gather
-from dxprivacy.questions.question import Question
-from dxprivacy.release.booking import Booking
+from dxprivacy.mechanisms.linear.noise.discrete_laplace_law import variance
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
+from dxprivacy.mechanisms.linear.release_answers import build_release
+from dxprivacy.metrics.closed_forms import Line
+from dxprivacy.metrics.derived_metrics import Capped
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import LaplaceCost
+from dxprivacy.privacy.search import generating_pairs
+from dxprivacy.queries.asked import Stack
+from dxprivacy.queries.asking import gather
+from dxprivacy.queries.query import Question
+from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.universe.attributes.binned_numbers import Numbers
+from dxprivacy.universe.attributes.dates import Dates
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.attributes.series_of_numbers import Series
+from dxprivacy.universe.universe import Universe
 from dxprivacy.verify import certificate, directions, reading, verify, verify_data
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.certificate import tightest
@@ -208,7 +209,7 @@ def test_plans_that_could_only_be_bounded_are_verified(rng):
     metric = random_metric(rng, axes=3, plain=True)
     questions = random_questions(rng, metric.universe)
     with pytest.MonkeyPatch.context() as fewer:
-        fewer.setattr(covering, "MAX_PAIRS", 0)
+        fewer.setattr(generating_pairs, "MAX_PAIRS", 0)
         plan = make_plan(questions, metric, rows=100, method="same-scale")
         data = read_back(plan.to_dict())
     assert list(verify_data(data))

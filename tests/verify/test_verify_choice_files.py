@@ -11,7 +11,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import NotVerified, UsageError
-from dxprivacy.questions.picks import quantile
+from dxprivacy.queries.selections import quantile
 from dxprivacy.verify import not_checked, reading, verify, verify_data
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.questions import ask

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 import dxprivacy as dx
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions, random_scales
-from dxprivacy.accounting import largest_loss as ours_largest
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.errors import NotVerified, Undecided
 from dxprivacy.ledger import Ledger
 from dxprivacy.metrics import with_absent
-from dxprivacy.metrics.simple import Constant
-from dxprivacy.questions.asked import Stack
-from dxprivacy.questions.asking import gather
-from dxprivacy.questions.strategy_rows import Picked
+from dxprivacy.metrics.closed_forms import Constant
+from dxprivacy.privacy import largest_loss as ours_largest
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.queries.asked import Stack
+from dxprivacy.queries.asking import gather
+from dxprivacy.queries.strategy_rows import Picked
 from dxprivacy.verify import certificate, directions, verify
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.certificate import largest_loss, tightest

@@ -7,7 +7,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import NotVerified
-from dxprivacy.files.canonical import sealed
+from dxprivacy.formats.canonical import sealed
 from dxprivacy.session.session import read_plan
 from dxprivacy.verify import verify_data
 from dxprivacy.verify.consistent import check_sums, nested

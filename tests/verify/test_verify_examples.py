@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.demo.story import tell
+from dxprivacy.demo.demo_story import tell
 from dxprivacy.verify import verify
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

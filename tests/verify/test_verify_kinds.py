@@ -7,9 +7,9 @@ import pytest
 from test_verify_accepts import released
 
 import dxprivacy as dx
-from dxprivacy.attributes.dates import Dates
 from dxprivacy.errors import NotVerified
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.dates import Dates
+from dxprivacy.universe.universe import Universe
 from dxprivacy.verify import verify_data
 from dxprivacy.verify.attributes import attribute
 

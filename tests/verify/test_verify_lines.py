@@ -7,16 +7,16 @@ import pytest
 
 from contracts.by_all_pairs import check, over_all_pairs, read, read_back
 from contracts.line_models import asked, one_distance_each, towns, universe
-from dxprivacy.attributes.base import Property
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import NotVerified, Undecided
-from dxprivacy.files.canonical import sealed
-from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.formats.canonical import sealed
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.metrics import attributes
-from dxprivacy.metrics.simple import Constant
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import gather, mean_of, ranges, table
+from dxprivacy.metrics.closed_forms import Constant
+from dxprivacy.queries.asking import gather, mean_of, ranges, table
+from dxprivacy.universe.attributes.attribute import Property
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 from dxprivacy.verify import certificate, directions, verify_data
 from dxprivacy.verify.certificate import tightest
 from dxprivacy.verify.exchange import never_more

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import dxprivacy as dx
 from contracts.random_models import random_metric, random_questions, random_scales
-from dxprivacy.attributes.integers import Integers
 from dxprivacy.errors import NotVerified
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.model.universe import Universe
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.universe import Universe
 from dxprivacy.verify import noise, reading, verify, verify_data
 from dxprivacy.verify.journal import Row
 from dxprivacy.verify.measured import Itself

@@ -9,9 +9,9 @@ from fractions import Fraction
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.errors import NotVerified
-from dxprivacy.mechanisms.laplace.facts import Proof
+from dxprivacy.mechanisms.linear.plan_facts import Proof
+from dxprivacy.privacy.costs import LaplaceCost
 from dxprivacy.verify import reading, verify_data
 
 PLACES = 3_000

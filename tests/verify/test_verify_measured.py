@@ -8,7 +8,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import NotVerified
-from dxprivacy.files.canonical import sealed
+from dxprivacy.formats.canonical import sealed
 from dxprivacy.verify import verify, verify_data
 
 POLICY = """

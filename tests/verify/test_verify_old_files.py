@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.mechanisms.laplace.plan import load_plan
+from dxprivacy.mechanisms.linear.plan import load_plan
 from dxprivacy.verify import verify
 
 OLD = Path(__file__).parents[1] / "data" / "v0_1_0"

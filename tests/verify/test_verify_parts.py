@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import dxprivacy as dx
 from contracts.by_all_pairs import check, read
 from contracts.random_models import random_metric, random_questions, random_scales
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import gather
+from dxprivacy.queries.asking import gather
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.universe import Universe
 from dxprivacy.verify import parts
 from dxprivacy.verify.blocks import Table
 from dxprivacy.verify.certificate import tightest

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dxprivacy.cli import main
-from dxprivacy.cli.verify import command
+from dxprivacy.cli.commands.verify_command import command
 from dxprivacy.verify import verify
 from verify.test_verify_versions import adopt, policy, release, start
 
@@ -124,7 +124,7 @@ def test_whatever_takes_long_is_named_while_it_is_done(files, monkeypatch):
         named.append(what)
         yield lambda news: None
 
-    monkeypatch.setattr("dxprivacy.cli.screen.working", recorded)
+    monkeypatch.setattr("dxprivacy.cli.terminal.working", recorded)
     arguments = [str(files.release), "--ledger", str(files.ledger)]
     assert CliRunner().invoke(command, arguments).exit_code == 0
     stages = ("reading the file", "format", "digests", "questions", "answers", "certificate", "worst case", "ledger")

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.spelling import Spelling
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import NotVerified
-from dxprivacy.files.canonical import digest_of
-from dxprivacy.model.file_format import FileFormat
-from dxprivacy.model.universe import Universe
+from dxprivacy.formats.canonical import digest_of
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.file_format import FileFormat
+from dxprivacy.universe.reading.spelling import Spelling
+from dxprivacy.universe.universe import Universe
 from dxprivacy.verify.attributes import attribute
 from dxprivacy.verify.universe import Universe as Verified
 

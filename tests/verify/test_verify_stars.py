@@ -8,8 +8,8 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import DxError, NotVerified
-from dxprivacy.files.canonical import sealed
-from dxprivacy.optimise.consistent.star_moments import StarMoments
+from dxprivacy.formats.canonical import sealed
+from dxprivacy.optimize.k_norm.star_moments import StarMoments
 from dxprivacy.session.session import read_plan
 from dxprivacy.verify import verify_data
 from dxprivacy.verify.stars import spreads

@@ -7,9 +7,9 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import BudgetExceeded, DxError, NotVerified
-from dxprivacy.files.canonical import digest_of, sealed
-from dxprivacy.mechanisms.laplace.plan import load_plan
-from dxprivacy.questions.asking import gather
+from dxprivacy.formats.canonical import digest_of, sealed
+from dxprivacy.mechanisms.linear.plan import load_plan
+from dxprivacy.queries.asking import gather
 from dxprivacy.session.session import read_plan
 from dxprivacy.verify import verify, verify_data
 

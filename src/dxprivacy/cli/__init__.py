@@ -1,4 +1,10 @@
-"""The command line `dxp`.  Commands are loaded when they are called; help loads nothing heavy."""
+"""The command line `dxp`: arguments in, exit codes out.  Commands are loaded when they are called; help loads nothing
+heavy.
+
+In reading order: `html_pages`, `terminal`, `count_options`, `data_names`, `file_options`, `input_files`,
+`inspect_remedies`, `manual_pages`, `output_folders`, `policy_and_ledger`, `remaining_budget`, `solve_option`,
+`sql_options`, `uninformative_guard`, `commands`.
+"""
 
 import sys
 from contextlib import suppress
@@ -52,7 +58,7 @@ class _Commands(click.Group):
             raise UsageError(f"no command “{cmd_name}”", hints=hints)
         import importlib
 
-        command: click.Command = importlib.import_module(f"dxprivacy.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"dxprivacy.cli.commands.{cmd_name}_command").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -126,7 +132,7 @@ def main() -> NoReturn:
             raise
         # Whatever it was, its text may quote data.
         error = Unexpected("something unexpected happened; this is a bug", hints=[("dxp --debug …", "shows where")])
-    from dxprivacy.cli.screen import OutputLost, show_error
+    from dxprivacy.cli.terminal import OutputLost, show_error
 
     with suppress(OutputLost):  # the exit code says it where no stream can
         show_error(error, as_json=as_json)

@@ -43,11 +43,11 @@ def written(
     row_security_role: str | None,
 ) -> "Written":
     """What the options declare."""
-    from dxprivacy.attributes.text_formats import DateFormat
     from dxprivacy.errors import PolicyError, UsageError
-    from dxprivacy.model.file_format import CODECS, FileFormat, is_role
-    from dxprivacy.policy.file_table import known_encoding, why_no_delimiter
     from dxprivacy.policy.skeleton import Written
+    from dxprivacy.policy.tables.file_table import known_encoding, why_no_delimiter
+    from dxprivacy.universe.file_format import CODECS, FileFormat, is_role
+    from dxprivacy.universe.reading.text_formats import DateFormat
 
     mark = {"tab": "\t", r"\t": "\t"}.get(delimiter or "", delimiter or "")
     if delimiter is not None and (why := why_no_delimiter(mark)):

@@ -1,1 +1,4 @@
-"""The demo: a simulated survey, and the story it tells."""
+"""The demo: a simulated survey, and the tour that releases it.
+
+In reading order: `demo_survey`, `demo_story`.
+"""

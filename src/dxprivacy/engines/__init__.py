@@ -1,10 +1,11 @@
-"""Engines: from a file or a data frame to a histogram, each row by itself.
+"""Engines read tables and count records: they map entries to values by one set of typed expressions.
 
-`open_source` finds the engine by what it is given: `.parquet` and frames go to DuckDB, files of lines to our own
-readers.  The third-party packages are imported on use.
+In reading order: `nearest_places`, `entries`, `packing`, `contribution_bounding`, `source`, `fit`, `distinct`,
+`frames`, `beside_people`, `expressions`, `fields`, `spill`, `notices`, `time_zone_offsets`, `placement`, `sql`,
+`placing`, `files`, `joined`, `open_source`, `rows_by_person`.
 """
 
-from dxprivacy.engines.opening import open_data, open_source
+from dxprivacy.engines.open_source import open_data, open_source
 from dxprivacy.engines.source import Source
 
 __all__ = ["Source", "open_data", "open_source"]

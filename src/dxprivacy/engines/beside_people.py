@@ -9,14 +9,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from dxprivacy.engines.keeping import NO_KEY, KeptRows, KeyedRows, required
+from dxprivacy.engines.contribution_bounding import NO_KEY, KeptRows, KeyedRows, required
 from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.source import Column, Others, Source, in_snapshot
 from dxprivacy.errors import DataError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.people import People, PersonTable
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.people import People, PersonTable
+from dxprivacy.universe.universe import Universe
 
 T = TypeVar("T")
 

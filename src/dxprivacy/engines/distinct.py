@@ -7,10 +7,10 @@ an entry.
 
 import re
 
-from dxprivacy.attributes.base import OTHER
 from dxprivacy.engines.fit import numbered_places
 from dxprivacy.engines.source import Column, Kind, Source
 from dxprivacy.errors import DataError, UsageError, did_you_mean
+from dxprivacy.universe.attributes.attribute import OTHER
 from dxprivacy.wording import UNPRINTABLE, quoted
 
 MOST_VALUES = 1_000

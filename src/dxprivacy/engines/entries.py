@@ -24,8 +24,10 @@ from typing import assert_never
 
 import numpy as np
 
-from dxprivacy.attributes.base import Attribute, as_text
-from dxprivacy.attributes.codecs import (
+from dxprivacy.engines.nearest_places import located
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.universe.attributes.attribute import Attribute, as_text
+from dxprivacy.universe.reading.codecs import (
     NOWHERE,
     Codec,
     Coordinate,
@@ -36,7 +38,7 @@ from dxprivacy.attributes.codecs import (
     TimesOfDay,
     WholeNumbers,
 )
-from dxprivacy.attributes.text_formats import (
+from dxprivacy.universe.reading.text_formats import (
     DateFormat,
     Instant,
     NumberFormat,
@@ -44,9 +46,7 @@ from dxprivacy.attributes.text_formats import (
     date_formats,
     time_formats,
 )
-from dxprivacy.attributes.time_zones import zone_of
-from dxprivacy.engines.nearest import located
-from dxprivacy.exact.arrays import Ints
+from dxprivacy.universe.reading.time_zones import zone_of
 
 WHOLE_NUMBER = r"[ \t]*([+-]?[0-9]+)(?:\.0*)?[ \t]*"
 """A whole number written as text.  Strict, and the same in Python and in SQL: SQL casts would round 1.5 to 2."""

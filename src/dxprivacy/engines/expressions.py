@@ -1,7 +1,7 @@
 """How an entry becomes a cell, as a value: the few kinds of expressions from which every engine's query is made.
 
-`placement` writes them, once for each way of reading and each type of column; a dialect renders them (`duck.dialect`,
-`postgres.dialect`, `spark.dialect`).  So they say what is meant, in no engine's words, and what every rendering has to
+`placement` writes them, once for each way of reading and each type of column; a dialect renders them (`duckdb_dialect`,
+`postgres_dialect`, `spark_dialect`).  So they say what is meant, in no engine's words, and what every rendering has to
 keep:
 
 - nothing fails: where an operand is nothing (NULL), or an operation has no result, the result is nothing;

@@ -16,8 +16,12 @@ from typing import assert_never
 
 import numpy as np
 
-from dxprivacy.attributes.base import OTHER, Attribute, as_text
-from dxprivacy.attributes.codecs import (
+from dxprivacy.engines.entries import A_MONDAY, entry_reader
+from dxprivacy.errors import PolicyError
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.rounding import number_text
+from dxprivacy.universe.attributes.attribute import OTHER, Attribute, as_text
+from dxprivacy.universe.reading.codecs import (
     Codec,
     Coordinate,
     Days,
@@ -27,13 +31,9 @@ from dxprivacy.attributes.codecs import (
     TimesOfDay,
     WholeNumbers,
 )
-from dxprivacy.attributes.text_formats import ISO, KNOWN_INSTANTS, NumberFormat, Written
-from dxprivacy.attributes.time_zones import zone_of
-from dxprivacy.engines.entries import A_MONDAY, entry_reader
-from dxprivacy.errors import PolicyError
-from dxprivacy.exact.arrays import Ints
-from dxprivacy.exact.numbers import number_text
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.reading.text_formats import ISO, KNOWN_INSTANTS, NumberFormat, Written
+from dxprivacy.universe.reading.time_zones import zone_of
+from dxprivacy.universe.universe import Universe
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class Field:
 def fields_of(universe: Universe) -> tuple[Field, ...]:
     """The columns of the records of a universe, in the order of its attributes.
 
-    >>> from dxprivacy.attributes.integers import Integers
-    >>> from dxprivacy.attributes.series import Series
+    >>> from dxprivacy.universe.attributes.integers import Integers
+    >>> from dxprivacy.universe.attributes.series_of_numbers import Series
     >>> usage = Series(name="usage", columns=("jan", "feb"), entry=Integers(name="usage", low=0, high=2))
     >>> jan, feb = fields_of(Universe([usage]))
     >>> cells = np.array([0, 5, 9])
@@ -89,8 +89,8 @@ def fields_of(universe: Universe) -> tuple[Field, ...]:
 def texts_of(entry: Attribute, places: Iterable[int]) -> list[str]:
     """How entries are written as text.
 
-    >>> from dxprivacy.attributes.dates import Dates
-    >>> from dxprivacy.attributes.numbers import Numbers
+    >>> from dxprivacy.universe.attributes.dates import Dates
+    >>> from dxprivacy.universe.attributes.binned_numbers import Numbers
     >>> texts_of(Numbers(name="income", low=0, high=3, step=1, format="1.234,5"), [0, 2, 3])
     ['0,5', '2,5', '']
     >>> texts_of(Dates(name="visit", first="2026-01-01", last="2026-12-31", format="%d.%m.%Y"), [2, 365])
@@ -125,7 +125,7 @@ def _writer(codec: Codec) -> Callable[[int], str]:
 def whole_texts(entry: Attribute) -> list[int] | None:
     """The listed texts as whole numbers, if all are such and 64 bits hold them; 007 is a text, since 7 is another.
 
-    >>> from dxprivacy.attributes.values import Values
+    >>> from dxprivacy.universe.attributes.listed_values import Values
     >>> whole_texts(Values(name="wave", values=("1", "2"))), whole_texts(Values(name="code", values=("07",)))
     ([1, 2], None)
     """

@@ -7,8 +7,13 @@ import re
 from collections.abc import Sequence
 from typing import assert_never
 
-from dxprivacy.attributes.base import Attribute
-from dxprivacy.attributes.codecs import (
+from dxprivacy.engines.entries import MOST_DIGITS, is_fraction
+from dxprivacy.engines.source import Column, Kind
+from dxprivacy.errors import DataError, Hint, did_you_mean
+from dxprivacy.universe.attributes.attribute import Attribute
+from dxprivacy.universe.attributes.attribute_kinds import is_known
+from dxprivacy.universe.people import People
+from dxprivacy.universe.reading.codecs import (
     Codec,
     Coordinate,
     Days,
@@ -18,12 +23,7 @@ from dxprivacy.attributes.codecs import (
     TimesOfDay,
     WholeNumbers,
 )
-from dxprivacy.attributes.registry import is_known
-from dxprivacy.engines.entries import MOST_DIGITS, is_fraction
-from dxprivacy.engines.source import Column, Kind
-from dxprivacy.errors import DataError, Hint, did_you_mean
-from dxprivacy.model.people import People
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.universe import Universe
 
 _SHOWN_COLUMNS = 30
 _NUMBERS = (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)

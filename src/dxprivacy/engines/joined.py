@@ -7,12 +7,12 @@ columns everywhere, and no source twice, for then one record would be two rows.
 from collections import Counter
 from collections.abc import Sequence
 
-from dxprivacy.engines.keeping import KeptRows, KeyedRows, required
+from dxprivacy.engines.contribution_bounding import KeptRows, KeyedRows, required
 from dxprivacy.engines.packing import Packing, together
 from dxprivacy.engines.source import Column, Entry, Others, Source
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.universe import Universe
 
 
 class Joined:

@@ -11,8 +11,8 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.occupied import Occupied
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.occupied import Occupied
+from dxprivacy.universe.universe import Universe
 
 _MOST = 1 << 62
 
@@ -21,7 +21,7 @@ _MOST = 1 << 62
 class Packing:
     """The attributes of a universe, dealt out to numbers.
 
-    >>> from dxprivacy.attributes.integers import Integers
+    >>> from dxprivacy.universe.attributes.integers import Integers
     >>> wide = Universe([Integers(name=f"a{k}", low=1, high=2**20, has_other=False) for k in range(4)])
     >>> Packing(wide).numbers
     (((0, 1099511627776), (1, 1048576), (2, 1)), ((3, 1),))

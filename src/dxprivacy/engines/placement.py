@@ -13,29 +13,6 @@ from datetime import date, timedelta
 from functools import reduce
 from typing import assert_never
 
-from dxprivacy.attributes.calendar import month_number
-from dxprivacy.attributes.codecs import (
-    NOWHERE,
-    Codec,
-    Coordinate,
-    Days,
-    DaysOfTheWeek,
-    ListedTexts,
-    NumbersInCells,
-    TimesOfDay,
-    WholeNumbers,
-)
-from dxprivacy.attributes.spelling import BLANKS
-from dxprivacy.attributes.text_formats import (
-    KNOWN_INSTANTS,
-    DateFormat,
-    Instant,
-    NumberFormat,
-    TimeFormat,
-    Written,
-    date_formats,
-    time_formats,
-)
 from dxprivacy.engines.entries import A_MONDAY, LONGEST_TEXT, MOST_EXACT, WHOLE_NUMBER, is_fraction, longest
 from dxprivacy.engines.expressions import (
     Arithmetic,
@@ -84,7 +61,30 @@ from dxprivacy.engines.expressions import (
     WrittenTime,
 )
 from dxprivacy.engines.source import Column, Kind
-from dxprivacy.engines.zones import offsets
+from dxprivacy.engines.time_zone_offsets import offsets
+from dxprivacy.universe.reading.calendar import month_number
+from dxprivacy.universe.reading.codecs import (
+    NOWHERE,
+    Codec,
+    Coordinate,
+    Days,
+    DaysOfTheWeek,
+    ListedTexts,
+    NumbersInCells,
+    TimesOfDay,
+    WholeNumbers,
+)
+from dxprivacy.universe.reading.spelling import BLANKS
+from dxprivacy.universe.reading.text_formats import (
+    KNOWN_INSTANTS,
+    DateFormat,
+    Instant,
+    NumberFormat,
+    TimeFormat,
+    Written,
+    date_formats,
+    time_formats,
+)
 
 TEXTS = (Kind.TEXT, Kind.UNTYPED)
 NUMBERS = (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)
@@ -192,7 +192,8 @@ def text_of(column: Column) -> Value:
 def key_text(column: Column) -> Value:
     """The canonical text of an entry of a key column; nothing where it is missing or unusable.
 
-    The rules are those of `keeping.key_part`.  Any float may be a whole number that was rounded before it got here.
+    The rules are those of `contribution_bounding.key_part`.  Any float may be a whole number that was rounded before
+    it got here.
     """
     return text_of(replace(column, inferred=True) if column.kind is Kind.FLOAT else column)
 

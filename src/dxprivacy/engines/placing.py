@@ -10,10 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dxprivacy.attributes.base import Attribute
-from dxprivacy.attributes.values import Values
-from dxprivacy.engines.entries import clean_text, combine, entry_reader
-from dxprivacy.engines.keeping import (
+from dxprivacy.engines.contribution_bounding import (
     NOBODY,
     UNUSABLE,
     KeptRows,
@@ -24,12 +21,15 @@ from dxprivacy.engines.keeping import (
     people_in_all,
     required,
 )
+from dxprivacy.engines.entries import clean_text, combine, entry_reader
 from dxprivacy.engines.packing import Packing, merged
 from dxprivacy.engines.source import Column, Others
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.people import People
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.attribute import Attribute
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.people import People
+from dxprivacy.universe.universe import Universe
 
 Entries = list[object]
 _MERGED = 16  # blocks at a time

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeVar, runtime_checkable
 
-from dxprivacy.engines.keeping import KeptRows, KeyedRows
+from dxprivacy.engines.contribution_bounding import KeptRows, KeyedRows
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.universe import Universe
 
 T = TypeVar("T")
 

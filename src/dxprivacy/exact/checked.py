@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from dxprivacy.errors import NotCertified
-from dxprivacy.exact.numbers import Exact
+from dxprivacy.exact.rounding import Exact
 
 Value = TypeVar("Value", bound=Exact)
 

@@ -1,8 +1,12 @@
-"""The ledger: the tamper-evident list of what was spent, pair by pair."""
+"""The ledger: what was spent, pair by pair, durably.
+
+In reading order: `witness`, `journal`, `export`, `policy_versions`, `policy_upgrade`, `history`, `leftover`,
+`ledger_budget`, `worst_case_so_far`, `looser_versions`, `adoption`, `ledger`, `receipt`, `stored_policy`.
+"""
 
 from dxprivacy.ledger.adoption import Adoption
-from dxprivacy.ledger.budget import Used
 from dxprivacy.ledger.history import Entry
 from dxprivacy.ledger.ledger import Ledger, Told
+from dxprivacy.ledger.ledger_budget import Used
 
 __all__ = ["Adoption", "Entry", "Ledger", "Told", "Used"]

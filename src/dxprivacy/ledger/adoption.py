@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 
-from dxprivacy.accounting import max_ratio
-from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import BudgetExceeded, DxError, LedgerError
-from dxprivacy.ledger.budget import certified_share, checked_share, round_share
 from dxprivacy.ledger.history import Entry, History
 from dxprivacy.ledger.journal import Journal, Row
-from dxprivacy.ledger.looser import loosened
-from dxprivacy.ledger.so_far import worst_of
-from dxprivacy.ledger.upgrade import Upgrade, require_fresh, require_people, require_unit
-from dxprivacy.ledger.versions import Recorded, Version, stored_metric
+from dxprivacy.ledger.ledger_budget import certified_share, checked_share, round_share
+from dxprivacy.ledger.looser_versions import loosened
+from dxprivacy.ledger.policy_upgrade import Upgrade, require_fresh, require_people, require_unit
+from dxprivacy.ledger.policy_versions import Recorded, Version, stored_metric
+from dxprivacy.ledger.worst_case_so_far import worst_of
 from dxprivacy.log import Log
 from dxprivacy.metrics import Metric
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import SumCost
 from dxprivacy.wording import digits, numbered
 
 _LOG = Log("ledger")

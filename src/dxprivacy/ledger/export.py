@@ -26,8 +26,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dxprivacy.errors import LedgerError
-from dxprivacy.files.formats import JOURNAL, JOURNAL_VERSION
-from dxprivacy.files.writing import NEVER, file_to_write, ledger_files
+from dxprivacy.formats.versions import JOURNAL, JOURNAL_VERSION
+from dxprivacy.formats.writing_files import NEVER, file_to_write, ledger_files
 from dxprivacy.ledger.journal import Journal, Row
 from dxprivacy.wording import json_text
 

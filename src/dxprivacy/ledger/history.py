@@ -8,19 +8,19 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from dxprivacy.accounting.costs import LaplaceCost, RowsCost, SelectionCost, TogetherCost
-from dxprivacy.accounting.wholes import MAPS
-from dxprivacy.accounting.with_wholes import WholesCost
 from dxprivacy.errors import DxError, LedgerError, PolicyError
-from dxprivacy.exact.numbers import written_fraction
+from dxprivacy.exact.rounding import written_fraction
 from dxprivacy.ledger.journal import Row
-from dxprivacy.ledger.upgrade import Apart, Upgrade
-from dxprivacy.ledger.versions import Recorded, stored_metric
+from dxprivacy.ledger.policy_upgrade import Apart, Upgrade
+from dxprivacy.ledger.policy_versions import Recorded, stored_metric
 from dxprivacy.metrics import Metric
-from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Workload
-from dxprivacy.questions.asked import Stack
-from dxprivacy.questions.stored import from_dict
+from dxprivacy.privacy.costs import LaplaceCost, RowsCost, SelectionCost, TogetherCost
+from dxprivacy.privacy.proportional_blocks import MAPS
+from dxprivacy.privacy.proportional_costs import WholesCost
+from dxprivacy.queries.asked import Stack
+from dxprivacy.queries.stored_queries import from_dict
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Workload
 
 
 @dataclass(frozen=True)

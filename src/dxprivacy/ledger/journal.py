@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from dxprivacy.errors import LedgerError
-from dxprivacy.files.writing import real_path
+from dxprivacy.formats.writing_files import real_path
 from dxprivacy.ledger.witness import Witness, flush_directory, in_plain_words, require_regular
 
 _SCHEMA = (

@@ -12,25 +12,25 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dxprivacy.accounting import contexts_of, max_ratio
-from dxprivacy.accounting.costs import RowsCost, SumCost
 from dxprivacy.errors import BudgetExceeded, LedgerError, QuestionError, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.ledger.adoption import Adoption, adopt
-from dxprivacy.ledger.budget import Used, bracket, certified_share, checked_share, most_used, require_budget
 from dxprivacy.ledger.history import Entry, History, body_of, cost_content
 from dxprivacy.ledger.journal import Journal, Replay, is_missing, require_writable
 from dxprivacy.ledger.journal import Row as JournalRow
+from dxprivacy.ledger.ledger_budget import Used, bracket, certified_share, checked_share, most_used, require_budget
 from dxprivacy.ledger.leftover import CONTEXTS, Leftover
-from dxprivacy.ledger.so_far import SoFar
-from dxprivacy.ledger.versions import Recorded, Version
+from dxprivacy.ledger.policy_versions import Recorded, Version
+from dxprivacy.ledger.worst_case_so_far import SoFar
 from dxprivacy.log import Log
 from dxprivacy.metrics import Metric
-from dxprivacy.metrics.other import present
-from dxprivacy.metrics.simple import Constant
-from dxprivacy.model.universe import Universe
+from dxprivacy.metrics.closed_forms import Constant
+from dxprivacy.metrics.with_other import present
 from dxprivacy.policy import Policy
-from dxprivacy.questions.asked import Stack
+from dxprivacy.privacy import contexts_of, max_ratio
+from dxprivacy.privacy.costs import RowsCost, SumCost
+from dxprivacy.queries.asked import Stack
+from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import Displayed, plural, quoted
 
 _LOG = Log("ledger")

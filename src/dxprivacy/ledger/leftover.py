@@ -26,18 +26,18 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.accounting import Bound, contexts_of, max_ratio
-from dxprivacy.accounting.costs import SumCost
-from dxprivacy.accounting.with_wholes import taken
 from dxprivacy.errors import QuestionError
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.exact.numbers import Exact
+from dxprivacy.exact.rounding import Exact
 from dxprivacy.metrics import Metric
-from dxprivacy.metrics.other import WithAbsent, WithOther, present
-from dxprivacy.metrics.simple import Constant, Line
-from dxprivacy.model.blocks import joint_classes
-from dxprivacy.model.terms import Term
-from dxprivacy.model.universe import Universe
+from dxprivacy.metrics.closed_forms import Constant, Line
+from dxprivacy.metrics.with_other import WithAbsent, WithOther, present
+from dxprivacy.privacy import Bound, contexts_of, max_ratio
+from dxprivacy.privacy.costs import SumCost
+from dxprivacy.privacy.proportional_costs import taken
+from dxprivacy.universe.blocks import joint_classes
+from dxprivacy.universe.loss_terms import Term
+from dxprivacy.universe.universe import Universe
 
 MAX_NODES = 60_000
 MAX_EDGES = 4_000_000

@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import DxError, UsageError
-from dxprivacy.ledger.budget import certified_share, checked_share
 from dxprivacy.ledger.history import Entry, History, title_of
 from dxprivacy.ledger.journal import Journal
-from dxprivacy.ledger.so_far import worst_of
-from dxprivacy.questions.stored import from_dict
+from dxprivacy.ledger.ledger_budget import certified_share, checked_share
+from dxprivacy.ledger.worst_case_so_far import worst_of
+from dxprivacy.privacy.costs import SumCost
+from dxprivacy.queries.stored_queries import from_dict
 from dxprivacy.wording import digits, percent, plural, quoted, tag, wrap
 
 

@@ -1,1 +1,5 @@
-"""Mechanisms: everything that spends.  Each is a folder: how it is planned, what it costs, how it is carried out."""
+"""Mechanisms: everything that spends budget.
+
+In reading order: `sampling`, `spending`, `known_facts`, `planned`, `fit_budget`, `planning_target`, `selection`,
+`uninformative`, `linear`, `mwem`, `smalldb`, `synthesis`, `direct`.
+"""

@@ -1,9 +1,9 @@
 """A planned mechanism: a value made without data, that says what it would cost and can be carried out.
 
-Everything that spends is one of these, in a folder of its own: `facts.py` holds what is known of it before anything is
-spent (cost, certificate, expected error), `run.py` what is done with the data, `plan.py` the value that joins both and
-how it is made.  Whoever carries one out does so in one way (`Session.carry_out`): nothing is counted or drawn but
-inside a step whose cost `spend` has reserved.
+Every mechanism that spends is a package of its own: its facts hold what is known before anything is spent (cost,
+certificate, expected error), `run` what is done with the data, and `plan` the value that joins both and how it is made.
+All of them are executed in one way (`Session.carry_out`): nothing is counted or drawn but inside a step whose cost
+`spend` has reserved.
 """
 
 from abc import abstractmethod
@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 from urllib.parse import quote
 
-from dxprivacy.accounting.costs import RowsCost
 from dxprivacy.errors import UsageError
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.facts import Facts
-from dxprivacy.mechanisms.noise import Noise, SystemNoise
+from dxprivacy.mechanisms.known_facts import Facts
+from dxprivacy.mechanisms.sampling import Noise, SystemNoise
 from dxprivacy.mechanisms.spending import Spending, Unrecorded
-from dxprivacy.release.booking import Booking
+from dxprivacy.privacy.costs import RowsCost
+from dxprivacy.releases.ledger_reference import Booking
 
 T = TypeVar("T")
 Count: TypeAlias = Callable[[], Histogram]

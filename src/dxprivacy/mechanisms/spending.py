@@ -9,13 +9,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Protocol, TypeAlias, TypeVar
 
-from dxprivacy.accounting import max_ratio
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost
-from dxprivacy.accounting.with_wholes import WholesCost
 from dxprivacy.errors import BudgetExceeded, LedgerError, UsageError
 from dxprivacy.metrics import Metric
-from dxprivacy.questions.asked import Stack
-from dxprivacy.release.booking import NOWHERE, Booking
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost
+from dxprivacy.privacy.proportional_costs import WholesCost
+from dxprivacy.queries.asked import Stack
+from dxprivacy.releases.ledger_reference import NOWHERE, Booking
 from dxprivacy.wording import digits
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Unrecorded:
     """The researcher's view: no ledger, so that nobody counts across calls; within one, never more than the share.
 
     >>> from dxprivacy import metrics
-    >>> from dxprivacy.questions.asking import gather
+    >>> from dxprivacy.queries.asking import gather
     >>> asked, d = gather([[1, 0]]), metrics.constant(2, 1)
     >>> spend = Unrecorded(d, Fraction(1, 2))
     >>> spend.step(LaplaceCost(asked.on(d.universe), [2.0]), asked, "first", lambda _: "7")

@@ -6,6 +6,9 @@ Each function here builds a `Metric` from plain Python values; the classes live 
 >>> d = metrics.euclidean([[0, 0], [3, 4]], epsilon_per_unit=0.01)
 >>> d.exact(0, 1)
 Fraction(1, 20)
+
+In reading order: `metric`, `check_metric`, `attribute_sum`, `closed_forms`, `matrix_metric`, `derived_metrics`,
+`graph_metric`, `distances`, `place_metrics`, `with_other`, `attribute_metrics`, `stored_metrics`.
 """
 
 import math
@@ -14,24 +17,24 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.points import Points
 from dxprivacy.errors import MetricError, UsageError, did_you_mean
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.exact.numbers import Exact, Number, budget, exact, in_range, is_whole
-from dxprivacy.metrics.alone import as_objects, discrete, series, stepped, valued, without_other
-from dxprivacy.metrics.base import Extreme, Metric, PseudoMetric
-from dxprivacy.metrics.checking import check_metric
-from dxprivacy.metrics.combine import AttributeMax, Capped, Restricted, Scaled, Together
-from dxprivacy.metrics.graph import Graph, read_edges
-from dxprivacy.metrics.matrix import Matrix, Tightened, both_values_table, per_value_table
-from dxprivacy.metrics.other import WithAbsent
-from dxprivacy.metrics.points import Euclidean, GreatCircle, Minkowski
-from dxprivacy.metrics.points import within as pairs_within
-from dxprivacy.metrics.product import AttributeSum
-from dxprivacy.metrics.simple import Constant, Line
-from dxprivacy.model.people import People
-from dxprivacy.model.universe import Universe
+from dxprivacy.exact.rounding import Exact, Number, budget, exact, in_range, is_whole
+from dxprivacy.metrics.attribute_metrics import as_objects, discrete, series, stepped, valued, without_other
+from dxprivacy.metrics.attribute_sum import AttributeSum
+from dxprivacy.metrics.check_metric import check_metric
+from dxprivacy.metrics.closed_forms import Constant, Line
+from dxprivacy.metrics.derived_metrics import AttributeMax, Capped, Restricted, Scaled, Together
+from dxprivacy.metrics.graph_metric import Graph, read_edges
+from dxprivacy.metrics.matrix_metric import Matrix, Tightened, both_values_table, per_value_table
+from dxprivacy.metrics.metric import Extreme, Metric, PseudoMetric
+from dxprivacy.metrics.place_metrics import Euclidean, GreatCircle, Minkowski
+from dxprivacy.metrics.place_metrics import within as pairs_within
+from dxprivacy.metrics.with_other import WithAbsent
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.people import People
+from dxprivacy.universe.universe import Universe
 
 __all__ = [
     "Extreme",
@@ -313,7 +316,7 @@ def from_matrix(matrix: object, *, universe: Universe | None = None, strict: boo
 def attributes(universe: Universe, epsilons: Mapping[str, Number | Mapping[str, Number]]) -> AttributeSum | Metric:
     """The sum over attributes: epsilon per attribute, per value (a mapping), or with a distance `{epsilon, per}`.
 
-    >>> from dxprivacy.attributes.values import Values
+    >>> from dxprivacy.universe.attributes.listed_values import Values
     >>> u = Universe([Values(name="sex", values=("M", "F")), Integers(name="age", low=0, high=120)])
     >>> d = attributes(u, {"sex": 1, "age": {"epsilon": 0.5, "per": 10}})
     >>> i, j = u.index([{"sex": "M", "age": 30}, {"sex": "F", "age": 40}]).tolist()

@@ -1,7 +1,11 @@
-"""Policies: from a TOML file that a lawyer can read to a universe and a metric."""
+"""Policies: from a TOML file that a lawyer can read to a universe and a metric.
 
-from dxprivacy.policy.check import Check, check
-from dxprivacy.policy.diff import Diff, diff
+In reading order: `looks_like_key`, `toml_file`, `policy_facts`, `near_places`, `policy_check`, `tables`, `skeleton`,
+`neighbors`, `recoding`, `compiler`, `policy_diff`, `policy`, `query_files`.
+"""
+
 from dxprivacy.policy.policy import Policy
+from dxprivacy.policy.policy_check import Check, check
+from dxprivacy.policy.policy_diff import Diff, diff
 
 __all__ = ["Check", "Diff", "Policy", "check", "diff"]

@@ -4,23 +4,23 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from dxprivacy.attributes.base import Attribute
-from dxprivacy.attributes.matching import Recoding
 from dxprivacy.errors import DxError, PolicyError, did_you_mean
-from dxprivacy.exact.numbers import Exact
+from dxprivacy.exact.rounding import Exact
 from dxprivacy.metrics import Metric
-from dxprivacy.metrics.combine import AttributeMax
-from dxprivacy.metrics.other import WithOther
-from dxprivacy.metrics.product import AttributeSum
-from dxprivacy.model.universe import Universe
-from dxprivacy.policy.file_table import SERVER_KEYS, file_format
-from dxprivacy.policy.keys import Keys
-from dxprivacy.policy.kinds import COMMON, TABLES
+from dxprivacy.metrics.attribute_sum import AttributeSum
+from dxprivacy.metrics.derived_metrics import AttributeMax
+from dxprivacy.metrics.with_other import WithOther
+from dxprivacy.policy.neighbors import KEYS as UNIT_KEYS
+from dxprivacy.policy.neighbors import Unit, unit_of
 from dxprivacy.policy.recoding import recoding_of, version_text, was_version
 from dxprivacy.policy.skeleton import OPEN
+from dxprivacy.policy.tables.file_table import SERVER_KEYS, file_format
+from dxprivacy.policy.tables.table_keys import Keys
+from dxprivacy.policy.tables.table_kinds import COMMON, TABLES
 from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
-from dxprivacy.policy.unit import KEYS as UNIT_KEYS
-from dxprivacy.policy.unit import Unit, unit_of
+from dxprivacy.universe.attribute_matching import Recoding
+from dxprivacy.universe.attributes.attribute import Attribute
+from dxprivacy.universe.universe import Universe
 
 _TOP = ("title", "dataset", "version", "was_version", *UNIT_KEYS, *SERVER_KEYS, "file", "attributes", "combine")
 _MARKS = re.compile(r"[/\[\]=|,'\"]")  # they mean something in questions

@@ -7,12 +7,12 @@ from pathlib import Path
 from dxprivacy.errors import UsageError
 from dxprivacy.log import Log
 from dxprivacy.metrics import Metric
-from dxprivacy.model.people import PEOPLE
-from dxprivacy.policy.check import Check, check
 from dxprivacy.policy.compiler import compile_policy
-from dxprivacy.policy.diff import Diff, diff
-from dxprivacy.policy.facts import PolicyFacts
+from dxprivacy.policy.policy_check import Check, check
+from dxprivacy.policy.policy_diff import Diff, diff
+from dxprivacy.policy.policy_facts import PolicyFacts
 from dxprivacy.policy.toml_file import PolicyFile
+from dxprivacy.universe.people import PEOPLE
 from dxprivacy.wording import Displayed
 
 _LOG = Log("policy")

@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from dxprivacy.attributes.base import Attribute, as_text
-from dxprivacy.attributes.matching import Recoding
 from dxprivacy.errors import did_you_mean
 from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
+from dxprivacy.universe.attribute_matching import Recoding
+from dxprivacy.universe.attributes.attribute import Attribute, as_text
 
 
 def recoding_of(file: PolicyFile, attribute: Attribute, table: dict[str, Any]) -> Recoding:

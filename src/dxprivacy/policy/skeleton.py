@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dxprivacy.model.file_format import PLAIN, FileFormat
-from dxprivacy.policy.places import LATITUDE, LONGITUDE
+from dxprivacy.policy.tables.place_files import LATITUDE, LONGITUDE
+from dxprivacy.universe.file_format import PLAIN, FileFormat
 from dxprivacy.wording import UNPRINTABLE
 
 OPEN = "…"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
-from dxprivacy.files.reading import read_text
+from dxprivacy.formats.reading_files import read_text
 from dxprivacy.wording import UNPRINTABLE as UNPRINTABLE
 
 _SHOWN = 100

@@ -5,37 +5,37 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dxprivacy.accounting.share import USUAL_SHARE
 from dxprivacy.engines import open_data
 from dxprivacy.engines.beside_people import key_columns
 from dxprivacy.engines.fit import key_notes
 from dxprivacy.engines.notices import notice
 from dxprivacy.errors import UsageError
-from dxprivacy.files.canonical import parse
-from dxprivacy.files.reading import read_text
+from dxprivacy.formats.canonical import parse
+from dxprivacy.formats.reading_files import read_text
 from dxprivacy.histogram import Histogram
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.journal import is_missing, no_ledger_yet
 from dxprivacy.log import Log
-from dxprivacy.mechanisms.choice.plan import Choice, make_choice
-from dxprivacy.mechanisms.choice.release import ChoiceRelease
-from dxprivacy.mechanisms.laplace.plan import Plan, load_plan
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.mechanisms.noise import Noise, SystemNoise
+from dxprivacy.mechanisms.linear.plan import Plan, load_plan
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.mechanisms.planned import Planned, Progress
+from dxprivacy.mechanisms.sampling import Noise, SystemNoise
+from dxprivacy.mechanisms.selection.plan import Choice, make_choice
+from dxprivacy.mechanisms.selection.selection_release import ChoiceRelease
 from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan, plan_synthesis
 from dxprivacy.policy import Policy
-from dxprivacy.questions.picks import Pick
-from dxprivacy.questions.quantiles import Quantiles
-from dxprivacy.questions.sql import sql_questions
-from dxprivacy.release import Release
-from dxprivacy.release.booking import Booking
-from dxprivacy.session.counting import count as counted
-from dxprivacy.session.counting import public_rows
+from dxprivacy.privacy.budget_fraction import USUAL_SHARE
+from dxprivacy.queries.kinds.quantiles import Quantiles
+from dxprivacy.queries.selections import Pick
+from dxprivacy.queries.sql import sql_questions
+from dxprivacy.releases import Release
+from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.session.count_records import count as counted
+from dxprivacy.session.count_records import public_rows
 from dxprivacy.session.outcome import Outcome
-from dxprivacy.session.pace import paced, period
-from dxprivacy.session.recorded import Recorded, require_budget
+from dxprivacy.session.recorded_steps import Recorded, require_budget
 from dxprivacy.session.synthesizing import Synthesis, require_records, synthesis_of
+from dxprivacy.session.timing import paced, period
 from dxprivacy.wording import OneLine, numbered
 
 T = TypeVar("T")

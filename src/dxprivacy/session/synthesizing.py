@@ -7,22 +7,22 @@ between two steps is taken up again, and the same plan again gives the same reco
 from dataclasses import dataclass, field
 from typing import Any
 
-from dxprivacy.accounting import largest_loss
 from dxprivacy.engines.fields import fields_of
 from dxprivacy.errors import TooLarge, UsageError
-from dxprivacy.exact.numbers import is_whole
-from dxprivacy.files.formats import software
+from dxprivacy.exact.rounding import is_whole
+from dxprivacy.formats.versions import software
 from dxprivacy.ledger import Ledger
 from dxprivacy.mechanisms.synthesis.made import Made
 from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan
-from dxprivacy.mechanisms.synthesis.synthetic import Synthetic
-from dxprivacy.model.universe import Universe
+from dxprivacy.mechanisms.synthesis.synthetic_data import Synthetic
 from dxprivacy.policy import Policy
-from dxprivacy.release import Release
-from dxprivacy.release.promise import promise_of
+from dxprivacy.privacy import largest_loss
+from dxprivacy.releases import Release
+from dxprivacy.releases.guarantee import promise_of
 from dxprivacy.session.outcome import Outcome
-from dxprivacy.synthetic.records import Records
-from dxprivacy.synthetic.report import Report, compare
+from dxprivacy.synthetic.synthesis_report import Report, compare
+from dxprivacy.synthetic.synthetic_records import Records
+from dxprivacy.universe.universe import Universe
 
 MOST_RECORDS = 1_000_000_000
 

@@ -1,1 +1,4 @@
-"""Synthetic records: from a histogram to whole records, their files, and how well they tell what was released."""
+"""From a histogram to synthetic records, their files and their report.
+
+In reading order: `controlled_rounding`, `synthetic_records`, `synthesis_report`.
+"""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from dxprivacy.errors import one_line
-from dxprivacy.tabular.printed import Printed, PrintedTable
+from dxprivacy.tabular.printed_table import Printed, PrintedTable
 
 BEGINNING = "% made by dxprivacy; needs \\usepackage{booktabs,longtable}"
 _SIGNS = {

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.trees.norms import error_of, tame
+from dxprivacy.trees.point_norms import error_of, tame
 
 _BLUR = 2.0**-45
 _ROUNDINGS = 2.0**-48  # of slope, floor and cap, of products and of the arc sine: below 16 u

@@ -7,7 +7,7 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.trees.embedding import Embedding
-from dxprivacy.trees.norms import length
+from dxprivacy.trees.point_norms import length
 from dxprivacy.trees.tree import PointTree, Sites, sites_of
 
 Pairs = tuple[Ints, Ints]

@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.trees.fits import LEVELS, MOST_DIMENSIONS, Planes
-from dxprivacy.trees.norms import U
+from dxprivacy.trees.linear_fits import LEVELS, MOST_DIMENSIONS, Planes
+from dxprivacy.trees.point_norms import U
 from dxprivacy.trees.tree import PointTree
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.trees.embedding import Embedding
-from dxprivacy.trees.norms import length
+from dxprivacy.trees.point_norms import length
 
 _LEAF = 16
 _NEIGHBOUR = 2.0**-30

@@ -5,21 +5,21 @@ from mutants.planting import Mutant
 EXACT = (
     # distances, and the rounding of numbers
     Mutant(
-        "exact/numbers.py",
+        "exact/rounding.py",
         "    return math.nextafter(nearest, -math.inf)",
         "    return nearest",
         "tests/unit/exact/test_rounding_directions.py",
         "test_numbers_round_to_the_side_that_their_function_names",
     ),
     Mutant(
-        "exact/numbers.py",
+        "exact/rounding.py",
         "    return math.nextafter(nearest, math.inf)",
         "    return nearest",
         "tests/unit/exact/test_rounding_directions.py",
         "test_numbers_round_to_the_side_that_their_function_names",
     ),
     Mutant(
-        "exact/numbers.py",
+        "exact/rounding.py",
         "Fraction(-((-value.numerator << _PRINTED_BITS) // value.denominator), 1 << _PRINTED_BITS)",
         "Fraction((value.numerator << _PRINTED_BITS) // value.denominator, 1 << _PRINTED_BITS)",
         "tests/unit/exact/test_rounding_directions.py",
@@ -27,10 +27,10 @@ EXACT = (
     ),
     # what is checked, read and rounded
     Mutant(
-        "exact/grid.py",
+        "exact/answer_grid.py",
         "if largest * max(records, 1) >= 1 << 61:",
         "if largest * max(records, 1) >= 1 << 65:",
-        "tests/unit/questions/test_universe_and_questions.py",
+        "tests/unit/queries/test_universe_and_questions.py",
         "test_overflow_is_refused_from_public_numbers",
     ),
     # bells in whole steps

@@ -5,35 +5,35 @@ from mutants.planting import Mutant
 LEDGER = (
     # what is remembered
     Mutant(
-        "ledger/budget.py",
+        "ledger/ledger_budget.py",
         "    if bound.upper <= 1:\n        return\n    before",
         "    if bound.lower <= 1:\n        return\n    before",
         "tests/oracle/test_loose_bounds.py",
         "test_a_ledger_refuses_what_only_its_lower_bound_would_allow",
     ),
     Mutant(
-        "ledger/budget.py",
+        "ledger/ledger_budget.py",
         "return round_share(Fraction(bound.upper))",
         "return round_share(Fraction(bound.lower))",
         "tests/oracle/test_loose_bounds.py",
         "test_a_share_in_a_ledger_is_the_upper_bound",
     ),
     Mutant(
-        "ledger/budget.py",
+        "ledger/ledger_budget.py",
         "math.ceil(share * SHARE_GRID)",
         "math.floor(share * SHARE_GRID)",
         "tests/unit/exact/test_rounding_directions.py",
         "test_shares_round_up_to_their_grid",
     ),
     Mutant(
-        "ledger/budget.py",
+        "ledger/ledger_budget.py",
         "total = SumCost(metric.universe, [*spent, new])",
         "total = SumCost(metric.universe, [*spent[1:], new])",
         "tests/ledger/test_ledger_budget.py",
         "test_a_question_about_one_attribute_leaves_the_other_untouched",
     ),
     Mutant(
-        "ledger/budget.py",
+        "ledger/ledger_budget.py",
         "if entry.share >= share * (1 - _SHARE_ROOM):",
         "if True:",
         "tests/ledger/test_forged_ledger.py",
@@ -153,7 +153,7 @@ LEDGER = (
     ),
     # what a policy declares about files and spellings
     Mutant(
-        "ledger/upgrade.py",
+        "ledger/policy_upgrade.py",
         "if before.read_alike(after) and not moved:",
         "if before.read_alike(after):",
         "tests/unit/policy/test_file_table.py",
@@ -175,14 +175,14 @@ LEDGER = (
         "test_what_is_left_beside_several_maps_can_be_spent",
     ),
     Mutant(
-        "ledger/budget.py",
+        "ledger/ledger_budget.py",
         "    if far is None or math.isinf(far.distance) or (left.universe.absent is None and not left.bounded):\n",
         "    if True:\n",
         "tests/people/test_spent_and_left.py",
         "test_an_attribute_shows_its_own_pair_and_what_detours_over_absence_leave",
     ),
     Mutant(
-        "ledger/upgrade.py",
+        "ledger/policy_upgrade.py",
         '    if old != new:\n        raise PolicyError("attributes cannot change under [people]',
         '    if False:\n        raise PolicyError("attributes cannot change under [people]',
         "tests/people/test_people_releases.py",

@@ -18,7 +18,7 @@ SESSION = (
         "test_a_mechanism_that_does_not_ask_for_its_proof_is_asked_by_the_session",
     ),
     Mutant(
-        "session/recorded.py",
+        "session/recorded_steps.py",
         "        entry = self.ledger.reserve(cost, questions, asked=asked, request=request)\n        if not isinstance(entry, Entry):\n            return entry\n",
         "        early = act(Booking(self.ledger.path.name, 1, '', request, 0.0))\n        entry = self.ledger.reserve(cost, questions, asked=asked, request=request)\n        if not isinstance(entry, Entry):\n            return entry\n        act = lambda _: early\n",
         "tests/unit/session/test_recorded_steps.py",

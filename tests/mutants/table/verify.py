@@ -60,14 +60,14 @@ VERIFY = (
         "verify/grouping.py",
         "if None in sides:",
         "if False:",
-        "tests/unit/questions/test_conditions.py",
+        "tests/unit/queries/test_conditions.py",
         "test_what_would_count_something_else_is_refused",
     ),
     Mutant(
         "verify/logic.py",
         "return set(range(size)) - fulfilled(wanted.inner, plain, size)",
         "return set(range(size - 1)) - fulfilled(wanted.inner, plain, size)",
-        "tests/unit/questions/test_conditions_by_chance.py",
+        "tests/unit/queries/test_conditions_by_chance.py",
         "test_words_files_and_verifier_agree_about_any_conditions",
     ),
     # maps

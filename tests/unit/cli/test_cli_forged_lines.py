@@ -74,7 +74,7 @@ def test_points_with_line_breaks_in_their_names_forge_nothing(town, dxp, known_n
 
 def test_titles_of_questions_in_a_plan_forge_nothing(town, dxp, planned, known_noise):
     """A title is whatever the analyst wrote into the plan."""
-    from dxprivacy.files.canonical import sealed
+    from dxprivacy.formats.canonical import sealed
 
     file = planned("count by sex")
     data = json.loads(file.read_text())
@@ -174,7 +174,7 @@ def test_labels_that_a_spreadsheet_would_run_are_defused_and_numbers_stay_number
         assert all(float(row["value"]) == float(row["value"]) for row in rows)
         (data,) = town.glob("release-*.json")
         assert word in {row["label"] for row in json.loads(data.read_text())["answers"]}  # JSON holds it as it is
-    from dxprivacy.release.release import _defused
+    from dxprivacy.releases.release import _defused
 
     assert _defused(word) == f"'{word}"
     assert [_defused(x) for x in (-1.5, 3, "-7", "+0.5", "Ohio", "", None)] == [-1.5, 3, "-7", "+0.5", "Ohio", "", None]
@@ -182,7 +182,7 @@ def test_labels_that_a_spreadsheet_would_run_are_defused_and_numbers_stay_number
 
 def test_our_own_style_tags_in_a_name_are_text(town, dxp):
     """A label of a crafted plan coloured its own words as ours are: `verified`, in green."""
-    from dxprivacy.cli.screen import paint
+    from dxprivacy.cli.terminal import paint
     from dxprivacy.wording import plain, tag
 
     class Terminal(io.StringIO):

@@ -151,7 +151,7 @@ def test_without_public_no_row_is_read_whatever_stands_in_it(town, dxp, monkeypa
         raise AssertionError("rows were read")
 
     for name in ("rows", "count", "distinct", "blocks"):
-        monkeypatch.setattr(f"dxprivacy.engines.csv_lines.CsvFile.{name}", refuse)
+        monkeypatch.setattr(f"dxprivacy.engines.files.csv_lines.CsvFile.{name}", refuse)
     dxp("init", "people.csv", "--out", "new.toml").fine()
     assert dxp("init", "people.csv", "--public", "sex", "--out", "other.toml").code == 1  # the test can fail
     assert not (town / "other.toml").exists()

@@ -8,15 +8,15 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dxprivacy.attributes.dates import Dates
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.numbers import Numbers
-from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.series import Series
-from dxprivacy.attributes.values import Values
-from dxprivacy.cli.inspect import NOT_PRIVATE
+from dxprivacy.cli.commands.inspect_command import NOT_PRIVATE
 from dxprivacy.engines import open_source
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.attributes.binned_numbers import Numbers
+from dxprivacy.universe.attributes.dates import Dates
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.attributes.series_of_numbers import Series
+from dxprivacy.universe.universe import Universe
 
 ROWS = ["M,3,1", "x,3,1", "x,10,1", " F,,9", "F,4.5,1", "F,nine,Albany", "M,3,2"]
 

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from contracts.curator import CURATOR
-from dxprivacy.cli.screen import working
-from dxprivacy.mechanisms.laplace.planner import METHODS
+from dxprivacy.cli.terminal import working
+from dxprivacy.mechanisms.linear.planning.planner import METHODS
 
 
 def test_compare_shows_all_methods_and_marks_the_best(dxp, town):

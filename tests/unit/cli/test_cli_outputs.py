@@ -144,7 +144,7 @@ def test_a_folder_that_looks_like_a_file_is_refused_with_the_remedy(town, dxp, s
 
 def test_a_name_that_stands_in_a_ledger_never_enters_a_path(town, dxp, spent, monkeypatch):
     """A stored release says what it is called; files are named after the plan, which is a digest."""
-    from dxprivacy.release.release import Release
+    from dxprivacy.releases.release import Release
 
     (town / "deep").mkdir()
     written = Release.to_json

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.cli.remedies import LOOKED_AT, remedies
+from dxprivacy.cli.inspect_remedies import LOOKED_AT, remedies
 from dxprivacy.engines import entries, open_source
 from dxprivacy.engines.source import Others
-from dxprivacy.model.file_format import FileFormat
+from dxprivacy.universe.file_format import FileFormat
 
 MESSY = Path(__file__).parents[2] / "data" / "messy"
 

@@ -11,7 +11,7 @@ import pytest
 
 from contracts.curator import CURATOR
 from dxprivacy.errors import PolicyError
-from dxprivacy.files.canonical import sealed
+from dxprivacy.formats.canonical import sealed
 from dxprivacy.ledger import Ledger
 
 
@@ -391,7 +391,7 @@ def test_a_ledger_that_another_process_holds_ends_with_7_after_waiting(town, dxp
 def test_a_release_that_crashed_has_spent_and_is_not_answered_by_chance(town, dxp, planned, monkeypatch):
     plan = planned("count by sex")
     with monkeypatch.context() as patch:
-        patch.setattr("dxprivacy.mechanisms.laplace.plan.noisy_rows", None)
+        patch.setattr("dxprivacy.mechanisms.linear.plan.noisy_rows", None)
         assert dxp("release", plan.name, "--data", "people.csv", *CURATOR).code == 1
     refused(
         dxp("release", plan.name, "--data", "people.csv", *CURATOR), 7, "reserved but never answered", "--request NAME"
@@ -429,7 +429,7 @@ def test_an_unexpected_error_ends_with_1_and_its_text_is_not_shown(town, dxp, mo
     def fail(*_):
         raise RuntimeError("Planted-Person-7 lives here")
 
-    monkeypatch.setattr("dxprivacy.engines.csv_lines.CsvFile.count", fail)
+    monkeypatch.setattr("dxprivacy.engines.files.csv_lines.CsvFile.count", fail)
     for extra in ([], ["--json"]):
         called = dxp("release", plan, "--data", "people.csv", *CURATOR, "--request", f"r{len(extra)}", *extra)
         assert called.code == 1

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from dxprivacy.research.experiment import Settings
-from dxprivacy.research.figures import NAMES
-from dxprivacy.research.folder import ENDINGS
-from dxprivacy.research.reproducing import reproduce
+from dxprivacy.paper.experiment import Settings
+from dxprivacy.paper.figure_folder import ENDINGS
+from dxprivacy.paper.figures import NAMES
+from dxprivacy.paper.reproducing import reproduce
 
 FEW = ("--universes", "2", "--quick")
 SETTINGS = Settings(universes=2, quick=True)

@@ -103,7 +103,7 @@ def test_no_output_and_no_file_holds_a_true_answer_or_a_record(town, secret, dxp
 
 def test_a_crash_leaves_nothing_of_the_data_behind(town, secret, dxp, monkeypatch):
     plan = dxp("plan", "policy.toml", "count by home").fine().lines[-1].split()[3]
-    monkeypatch.setattr("dxprivacy.mechanisms.laplace.plan.build_release", None)
+    monkeypatch.setattr("dxprivacy.mechanisms.linear.plan.build_release", None)
     called = dxp("release", plan, "--data", "people.csv", *CURATOR)
     assert called.code == 1
     texts = [called.out + called.err]

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from contracts.curator import CURATOR
-from dxprivacy.cli.screen import working
+from dxprivacy.cli.terminal import working
 
 DXP = Path(sys.executable).parent / "dxp"
 

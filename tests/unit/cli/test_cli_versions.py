@@ -6,9 +6,9 @@ import pytest
 
 import dxprivacy as dx
 from contracts.curator import CURATOR
-from dxprivacy.accounting.costs import SelectionCost
 from dxprivacy.ledger import Ledger
-from dxprivacy.questions.asking import gather
+from dxprivacy.privacy.costs import SelectionCost
+from dxprivacy.queries.asking import gather
 
 
 def refused(called, code, *words):

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from dxprivacy.cli import dxp
-from dxprivacy.cli.manual import pages
+from dxprivacy.cli.manual_pages import pages
 
 DXP = Path(sys.executable).with_name("dxp")
 NAMES = dxp.list_commands(click.Context(dxp))

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dxprivacy import metrics
-from dxprivacy.accounting import max_ratio
-from dxprivacy.accounting.declared import Scaled, declared
-from dxprivacy.exact.numbers import round_down, round_up, shortened_up
-from dxprivacy.ledger.budget import SHARE_GRID, round_share
+from dxprivacy.exact.rounding import round_down, round_up, shortened_up
+from dxprivacy.ledger.ledger_budget import SHARE_GRID, round_share
 from dxprivacy.mechanisms.smalldb.plan import make_smalldb
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.declared_sensitivity import Scaled, declared
 
 fractions = st.fractions(min_value=0, max_value=10**6, max_denominator=10**12)
 

@@ -5,12 +5,12 @@ from fractions import Fraction
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.accounting import max_ratio
-from dxprivacy.accounting.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.errors import BudgetExceeded, UsageError
-from dxprivacy.mechanisms.fitting_share import rounded_down, with_share_that_fits
+from dxprivacy.mechanisms.fit_budget import rounded_down, with_share_that_fits
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
-from dxprivacy.questions.asking import gather
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, SumCost
+from dxprivacy.queries.asking import gather
 
 D = dx.metrics.line(6, "0.5")
 U = D.universe

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.mechanisms.laplace.remedies import missed_targets, reaches
-from dxprivacy.mechanisms.laplace.solving import least_factor, least_share
-from dxprivacy.screens.plan import plan_lines
+from dxprivacy.mechanisms.linear.planning.budget_remedies import missed_targets, reaches
+from dxprivacy.mechanisms.linear.planning.target_solving import least_factor, least_share
+from dxprivacy.output.text.plan_text import plan_lines
 from dxprivacy.wording import plain
 
 POLICY = dx.Policy.parse("""title = "T"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from contracts.random_models import derived_metric, random_metric
 from dxprivacy import metrics
 from dxprivacy.errors import MetricError
-from dxprivacy.mechanisms.laplace.planner import make_plan
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.metrics import Metric, check_metric
-from dxprivacy.model.universe import Universe
+from dxprivacy.universe.universe import Universe
 
 
 class Own(Metric):

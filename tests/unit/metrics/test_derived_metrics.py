@@ -15,11 +15,11 @@ from contracts.check_metric import check_metric
 from contracts.oracle_brute import brute
 from contracts.random_models import derived_metric, random_metric, random_questions, random_scales
 from dxprivacy import metrics
-from dxprivacy.accounting import max_ratio, sensitivity
-from dxprivacy.accounting.costs import LaplaceCost
 from dxprivacy.errors import DxError, MetricError
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.model.universe import Universe
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
+from dxprivacy.privacy import max_ratio, sensitivity
+from dxprivacy.privacy.costs import LaplaceCost
+from dxprivacy.universe.universe import Universe
 
 
 def thirty_metrics(rng):

@@ -8,12 +8,13 @@ import pytest
 import dxprivacy as dx
 from contracts.check_metric import pairs_in
 from dxprivacy import metrics
-from dxprivacy.accounting import moves, sensitivity
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.metrics.base import BLOCK, all_pairs
-from dxprivacy.metrics.simple import Line
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import count
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
+from dxprivacy.metrics.closed_forms import Line
+from dxprivacy.metrics.metric import BLOCK, all_pairs
+from dxprivacy.privacy import sensitivity
+from dxprivacy.privacy.search import candidate_pairs
+from dxprivacy.queries.asking import count
+from dxprivacy.universe.universe import Universe
 
 LONG = 70_000
 
@@ -94,7 +95,7 @@ def test_no_pair_of_any_metric_is_lost_between_two_blocks(kind, block):
 
 def test_moves_in_short_blocks_are_the_same_moves():
     values = ((np.array([0, 1, 2]), np.array([1, 2, 3])), (np.array([0]), np.array([3])))
-    move = moves.Move(0, 100, values, np.arange(11, dtype=np.int64))
+    move = candidate_pairs.Move(0, 100, values, np.arange(11, dtype=np.int64))
     whole = sorted(
         (u * 100 + c, v * 100 + c) for us, vs in values for u, v in zip(us, vs, strict=True) for c in range(11)
     )

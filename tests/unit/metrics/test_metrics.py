@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from contracts.check_metric import check_metric
 from contracts.random_models import random_metric
 from dxprivacy import metrics
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, MetricError, PolicyError, UsageError
-from dxprivacy.metrics import alone
-from dxprivacy.metrics.matrix import Matrix
-from dxprivacy.metrics.simple import Constant
-from dxprivacy.model.universe import Universe
+from dxprivacy.metrics import attribute_metrics
+from dxprivacy.metrics.closed_forms import Constant
+from dxprivacy.metrics.matrix_metric import Matrix
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 
 @settings(max_examples=60, deadline=None)
@@ -107,7 +107,7 @@ def test_infinite_entries_mean_public_and_unreachable():
 
 def test_other_is_half_the_reach_away_and_tightens_nothing():
     age = Integers(name="age", low=0, high=120)
-    d = alone.stepped(Universe([age]), age, F(1, 20))
+    d = attribute_metrics.stepped(Universe([age]), age, F(1, 20))
     assert d.exact(5, 121) == 3
     assert d.exact(0, 120) == 6
     assert not d.tightens
@@ -115,7 +115,7 @@ def test_other_is_half_the_reach_away_and_tightens_nothing():
 
 def test_other_given_by_the_policy_may_tighten_and_stays_a_metric():
     age = Integers(name="age", low=0, high=9)
-    d = alone.stepped(Universe([age]), age, F(1), F(1))
+    d = attribute_metrics.stepped(Universe([age]), age, F(1), F(1))
     check_metric(d)
     assert d.tightens
     assert d.exact(0, 9) == 2
@@ -124,14 +124,14 @@ def test_other_given_by_the_policy_may_tighten_and_stays_a_metric():
 def test_other_of_points_rounds_up_so_that_nothing_is_tightened():
     rng = np.random.default_rng(1)
     home = Points(name="home", ids=tuple(map(str, range(9))), coordinates=rng.uniform(-60, 60, (9, 2)))
-    d = alone.placed(Universe([home]), home, "great-circle", F(1, 100))
+    d = attribute_metrics.placed(Universe([home]), home, "great-circle", F(1, 100))
     assert not d.tightens
     check_metric(d)
 
 
 def test_one_single_value_keeps_other_apart():
     age = Integers(name="age", low=5, high=5)
-    assert alone.stepped(Universe([age]), age, F(1, 2)).exact(0, 1) == F(1, 2)
+    assert attribute_metrics.stepped(Universe([age]), age, F(1, 2)).exact(0, 1) == F(1, 2)
 
 
 @pytest.mark.parametrize("points", [[], [[float("nan"), 0]], [[1, 2], [3]], "abc", [[1e200, 0]], [[1e-300, 0]], None])

@@ -10,11 +10,11 @@ import pytest
 from contracts.random_models import random_axis
 from dxprivacy import metrics
 from dxprivacy.errors import MetricError
-from dxprivacy.metrics.base import all_pairs
-from dxprivacy.metrics.combine import AttributeMax
-from dxprivacy.metrics.product import AttributeSum
-from dxprivacy.metrics.stored import metric_from_spec
-from dxprivacy.model.universe import Universe
+from dxprivacy.metrics.attribute_sum import AttributeSum
+from dxprivacy.metrics.derived_metrics import AttributeMax
+from dxprivacy.metrics.metric import all_pairs
+from dxprivacy.metrics.stored_metrics import metric_from_spec
+from dxprivacy.universe.universe import Universe
 
 
 def again(metric):

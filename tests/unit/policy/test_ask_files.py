@@ -4,8 +4,8 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import QuestionError
-from dxprivacy.policy.asks import AskFile, read_questions
-from dxprivacy.questions.grammar import parse
+from dxprivacy.policy.query_files import AskFile, read_questions
+from dxprivacy.queries.text.query_grammar import parse
 
 POLICY = dx.Policy.parse(
     'title = "T"\ndataset = "t"\n'

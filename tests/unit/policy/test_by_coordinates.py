@@ -10,19 +10,19 @@ import pandas as pd
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.attributes.grid import Grid
-from dxprivacy.attributes.matching import relate
-from dxprivacy.attributes.nearest import Nearest
-from dxprivacy.attributes.registry import attribute_from_spec
-from dxprivacy.cli.remedies import remedies
+from dxprivacy.cli.inspect_remedies import remedies
 from dxprivacy.engines import open_source
 from dxprivacy.engines.fields import fields_of, texts_of
 from dxprivacy.errors import DxError, PolicyError, QuestionError
 from dxprivacy.metrics.distances import great_circle
-from dxprivacy.plots.policy_map import can_map, policy_map
+from dxprivacy.output.charts.guarantees.policy_map import can_map, policy_map
 from dxprivacy.policy.skeleton import skeleton
-from dxprivacy.questions.grammar import parse
-from dxprivacy.release.places import places_of
+from dxprivacy.queries.text.query_grammar import parse
+from dxprivacy.releases.place_coordinates import places_of
+from dxprivacy.universe.attribute_matching import relate
+from dxprivacy.universe.attributes.attribute_kinds import attribute_from_spec
+from dxprivacy.universe.attributes.grid import Grid
+from dxprivacy.universe.attributes.nearest_place import Nearest
 from dxprivacy.verify import verify_data
 
 HEAD = 'title = "Trips"\ndataset = "trips"\n'

@@ -6,9 +6,9 @@ import pytest
 
 from contracts.unused_ledger import unused_ledger
 from dxprivacy.errors import DxError, PolicyError, UsageError
-from dxprivacy.model.file_format import FileFormat
 from dxprivacy.policy import Policy
 from dxprivacy.session import Session
+from dxprivacy.universe.file_format import FileFormat
 from dxprivacy.verify import verify
 
 HEAD = 'title = "T"\ndataset = "t"\n'

@@ -127,7 +127,7 @@ def test_what_does_not_fit_is_refused(lines, what):
     ],
 )
 def test_columns_that_hold_none_are_refused_by_their_type(column, lines, needs):
-    from dxprivacy.engines.opening import open_source
+    from dxprivacy.engines.open_source import open_source
 
     with pytest.raises(DataError, match=f"the policy needs {needs}"):
         open_source(pa.table({"x": column})).check(one(lines).universe)
@@ -143,7 +143,7 @@ def test_checks_differences_and_pictures_know_them():
 
 def test_times_of_day_are_refused_in_parquet_and_read_from_arrow(tmp_path):
     """The engine stops at a Parquet time that lies in no day: one row would decide about a release."""
-    from dxprivacy.engines.opening import open_source
+    from dxprivacy.engines.open_source import open_source
 
     universe = one('hours = [0, 24]\nepsilon = 1\nper = "1 hour"').universe
     table = pa.table({"x": pa.array([0, 3600 * 10**6, None, 86_399 * 10**6], pa.time64("us"))})
@@ -166,9 +166,9 @@ def test_times_of_day_are_refused_in_parquet_and_read_from_arrow(tmp_path):
 def test_records_that_are_written_as_parquet_are_read_back(lines, tmp_path):
     import numpy as np
 
-    from dxprivacy.engines.duck.records import write_parquet_records
     from dxprivacy.engines.fields import fields_of
-    from dxprivacy.engines.opening import open_source
+    from dxprivacy.engines.open_source import open_source
+    from dxprivacy.engines.sql.duckdb.duckdb_records import write_parquet_records
 
     universe = one(lines).universe
     cells = np.arange(universe.size, dtype=np.int64)

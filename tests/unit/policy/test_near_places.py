@@ -5,7 +5,7 @@ import pytest
 import dxprivacy as dx
 from dxprivacy import metrics
 from dxprivacy.policy import Policy, check
-from dxprivacy.policy.near import nearly_coinciding
+from dxprivacy.policy.near_places import nearly_coinciding
 
 POLICY = """
 title = "Flights"

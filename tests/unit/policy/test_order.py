@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.attributes.matching import relate
-from dxprivacy.attributes.ordered import Ordered
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DxError, PolicyError, QuestionError
-from dxprivacy.questions.grammar import parse
-from dxprivacy.questions.stored import from_dict
+from dxprivacy.queries.stored_queries import from_dict
+from dxprivacy.queries.text.query_grammar import parse
+from dxprivacy.universe.attribute_matching import relate
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.attributes.ordered_values import Ordered
 from dxprivacy.verify import verify_data
 
 ORDER = 'order = ["never", "now and then", "often", "3+"]\n'
@@ -256,7 +256,7 @@ def test_a_policy_in_an_order_is_adopted_diffed_and_checked(tmp_path):
 
 
 def test_a_damaged_description_is_refused_by_reader_and_verifier(session):
-    from dxprivacy.attributes.registry import attribute_from_spec
+    from dxprivacy.universe.attributes.attribute_kinds import attribute_from_spec
 
     good = Ordered(name="x", values=("a", "b", "c"), places=(0, 1, 4)).spec()
     assert attribute_from_spec(good).spec() == good

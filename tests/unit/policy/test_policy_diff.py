@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
-from dxprivacy.mechanisms.laplace.compare import errors_gained
+from dxprivacy.mechanisms.linear.planning.policy_comparison import errors_gained
 
 HEAD = 'title = "T"\ndataset = "t"\n'
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.values import Values
+from dxprivacy.output.text.check_text import check_lines
 from dxprivacy.policy import Policy, check
-from dxprivacy.screens.check import check_lines
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.attributes.listed_values import Values
 from dxprivacy.wording import plain
 
 PLACES = """id,name,state,latitude,longitude,elevation

@@ -9,7 +9,7 @@ import pytest
 import dxprivacy as dx
 from contracts.check_metric import check_metric
 from dxprivacy.errors import PolicyError
-from dxprivacy.mechanisms.noise import SystemNoise
+from dxprivacy.mechanisms.sampling import SystemNoise
 
 HEAD = 'title = "T"\ndataset = "d"\n'
 PLACES = "id,x,y,zone\na,0,0,n\nb,3,4,n\nc,6,8,s\nd,100,0,s\n"

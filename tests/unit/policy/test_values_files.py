@@ -7,12 +7,12 @@ import time
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.attributes.base import Property
-from dxprivacy.attributes.registry import attribute_from_spec
-from dxprivacy.attributes.values import Values
-from dxprivacy.cli.inputs import policy_files
+from dxprivacy.cli.input_files import policy_files
 from dxprivacy.errors import NotVerified, PolicyError
-from dxprivacy.policy import listed, places
+from dxprivacy.policy.tables import listed_kinds, place_files
+from dxprivacy.universe.attributes.attribute import Property
+from dxprivacy.universe.attributes.attribute_kinds import attribute_from_spec
+from dxprivacy.universe.attributes.listed_values import Values
 from dxprivacy.verify import verify_data
 from dxprivacy.verify.attributes import attribute
 
@@ -150,8 +150,8 @@ def test_very_many_columns_are_refused_at_once(tmp_path):
 
 
 def test_too_many_values_are_refused_by_public_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr(listed, "MOST_LISTED", 2)
-    monkeypatch.setattr(places, "MOST_LISTED", 2)
+    monkeypatch.setattr(listed_kinds, "MOST_LISTED", 2)
+    monkeypatch.setattr(place_files, "MOST_LISTED", 2)
     with pytest.raises(PolicyError, match="more than 2 values"):
         policy(tmp_path)
     with pytest.raises(PolicyError, match="zip has 3 values; an attribute may have 2 at most"):

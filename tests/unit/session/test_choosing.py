@@ -8,12 +8,12 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import BudgetExceeded, LedgerError, QuestionError, UsageError
-from dxprivacy.files.canonical import is_sealed
-from dxprivacy.mechanisms.choice.plan import make_choice
-from dxprivacy.mechanisms.noise.system import SystemNoise
+from dxprivacy.formats.canonical import is_sealed
+from dxprivacy.mechanisms.sampling.system_noise import SystemNoise
+from dxprivacy.mechanisms.selection.plan import make_choice
 from dxprivacy.mechanisms.smalldb.plan import make_smalldb
 from dxprivacy.mechanisms.smalldb.run import small_database
-from dxprivacy.session.recorded import Recorded
+from dxprivacy.session.recorded_steps import Recorded
 
 POLICY = """
 title = "Survey"

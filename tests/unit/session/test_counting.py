@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
 from dxprivacy.engines.packing import Packing, merged, together
 from dxprivacy.errors import TooLarge, UsageError
 from dxprivacy.histogram import Histogram
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import gather
-from dxprivacy.session import counting
+from dxprivacy.queries.asking import gather
+from dxprivacy.session import count_records
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 pandas = pytest.importorskip("pandas")
 
@@ -35,11 +35,11 @@ def test_one_histogram_and_several_give_the_same_answers(people, monkeypatch):
     workload = gather(*QUESTIONS).on(universe)
     whole = workload.answer(source.count(universe).counts)
     asked = workload.asks
-    one = counting.count(source, universe, asked, 400)
+    one = count_records.count(source, universe, asked, 400)
     assert len(one.tables) == 1
-    monkeypatch.setattr(counting, "MOST_HELD", 10)
-    monkeypatch.setattr(counting, "_MOST_CELLS", 40)
-    several = counting.count(source, universe, asked, 400)
+    monkeypatch.setattr(count_records, "MOST_HELD", 10)
+    monkeypatch.setattr(count_records, "_MOST_CELLS", 40)
+    several = count_records.count(source, universe, asked, 400)
     assert len(several.tables) > 1
     for histogram in (one, several):
         assert workload.answer(histogram).tolist() == whole.tolist()
@@ -48,7 +48,7 @@ def test_one_histogram_and_several_give_the_same_answers(people, monkeypatch):
 
 def test_what_was_not_counted_cannot_be_asked(people):
     source, universe = people
-    histogram = counting.count(source, universe, [(0, 1)], 400)
+    histogram = count_records.count(source, universe, [(0, 1)], 400)
     with pytest.raises(UsageError, match="were not counted"):
         gather("count by a3").on(universe).answer(histogram)
     assert "counts hidden" in repr(histogram)
@@ -59,7 +59,7 @@ def test_every_question_is_among_one_of_the_projections():
     universe = Universe([Integers(name=f"a{k}", low=0, high=999, has_other=False) for k in range(6)])
     asked = [(0, 1), (1, 2), (3, 4), (5,), (0,), ()]
     for records in (10, 10**6, 10**12):
-        parts = counting.projections(universe, asked, records)
+        parts = count_records.projections(universe, asked, records)
         assert all(any(set(a) <= set(part) for part in parts) for a in asked)
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import DxError
-from dxprivacy.files.canonical import sealed
-from dxprivacy.mechanisms.laplace import plan as plans
+from dxprivacy.formats.canonical import sealed
+from dxprivacy.mechanisms.linear import plan as plans
 
 POLICY = """
 title = "Crafted"
@@ -126,8 +126,8 @@ def test_counts_far_beyond_all_are_rehearsed_before_anything_is_spent(session, m
 
 
 def test_a_fraction_in_a_ledger_or_a_metric_has_no_exponent():
-    from dxprivacy.metrics.stored import metric_from_spec
-    from dxprivacy.model.universe import Universe
+    from dxprivacy.metrics.stored_metrics import metric_from_spec
+    from dxprivacy.universe.universe import Universe
 
     universe = Universe.listed("ab")
     for spec in ({"kind": "constant", "epsilon": "1e400000000"}, {"kind": "line", "range": [0, 1], "per_unit": "1e9"}):

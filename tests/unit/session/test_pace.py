@@ -6,7 +6,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
-from dxprivacy.session.pace import paced, period
+from dxprivacy.session.timing import paced, period
 
 UNIVERSE = dx.Universe.listed(["M", "F"])
 POLICY = """

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from dxprivacy import metrics
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.histogram import Histogram
 from dxprivacy.ledger import Ledger
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
 from dxprivacy.mechanisms.mwem.run import run_mwem
-from dxprivacy.mechanisms.noise import SystemNoise
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import gather
-from dxprivacy.session.recorded import Recorded
+from dxprivacy.mechanisms.sampling import SystemNoise
+from dxprivacy.queries.asking import gather
+from dxprivacy.session.recorded_steps import Recorded
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 D = metrics.line(6, 1)
 ROWS = [[1, 1, 0, 0, 0, 0], [0, 1, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1]]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.accounting.certificate import Certificate
 from dxprivacy.errors import LedgerError
+from dxprivacy.privacy.certificate import Certificate
 
 POLICY = """
 title = "Rehearsed"
@@ -43,12 +43,12 @@ def test_a_ratio_of_thousands_of_digits_is_released(session):
 
 
 BROKEN = {
-    "notes": "dxprivacy.mechanisms.laplace.answers.notes",
-    "promise": "dxprivacy.mechanisms.laplace.answers.promise",
-    "certificate": "dxprivacy.accounting.certificate.Certificate.to_dict",
-    "text": "dxprivacy.release.release.Release.to_json",
-    "table": "dxprivacy.release.release.Release.to_csv",
-    "intervals": "dxprivacy.mechanisms.laplace.plan.Plan.interval",
+    "notes": "dxprivacy.mechanisms.linear.release_answers.notes",
+    "promise": "dxprivacy.mechanisms.linear.release_answers.promise",
+    "certificate": "dxprivacy.privacy.certificate.Certificate.to_dict",
+    "text": "dxprivacy.releases.release.Release.to_json",
+    "table": "dxprivacy.releases.release.Release.to_csv",
+    "intervals": "dxprivacy.mechanisms.linear.plan.Plan.interval",
 }
 
 
@@ -75,7 +75,7 @@ def test_a_choice_that_cannot_be_told_is_not_made(session, broken, monkeypatch):
         raise ValueError("no text")
 
     with monkeypatch.context() as patched:
-        patched.setattr(f"dxprivacy.mechanisms.choice.release.{broken}", fail)
+        patched.setattr(f"dxprivacy.mechanisms.selection.selection_release.{broken}", fail)
         with pytest.raises(ValueError, match="no text"):
             session.choose(choice, anyway=True)
     assert session.ledger.entries() == []

@@ -8,7 +8,7 @@ import pytest
 import dxprivacy as dx
 from dxprivacy.engines import open_source
 from dxprivacy.errors import BudgetExceeded, DxError, PolicyError, UsageError
-from dxprivacy.mechanisms.noise import SystemNoise
+from dxprivacy.mechanisms.sampling import SystemNoise
 
 POLICY = """
 title = "A small town"
@@ -160,14 +160,14 @@ def test_a_run_that_was_cut_off_draws_nothing_twice(town):
 
 def test_a_run_is_taken_up_where_it_stood(town, monkeypatch):
     """A break between two steps loses nothing: kept steps come back, the others follow."""
-    from dxprivacy.session import recorded
+    from dxprivacy.session import recorded_steps
 
     def session(noise):
         return dx.Session(
             town / "policy.toml", town / "people.csv", ledger=town / "ledger.db", noise=noise, new_ledger=True
         )
 
-    real, calls = recorded.Recorded.step, []
+    real, calls = recorded_steps.Recorded.step, []
 
     def step(self, cost, questions, name, act, *, asked=None):
         calls.append(name)
@@ -176,10 +176,10 @@ def test_a_run_is_taken_up_where_it_stood(town, monkeypatch):
         return real(self, cost, questions, name, act)
 
     with session(CountedNoise()) as first:
-        monkeypatch.setattr(recorded.Recorded, "step", step)
+        monkeypatch.setattr(recorded_steps.Recorded, "step", step)
         with pytest.raises(KeyboardInterrupt):
             first.synthesize(plan(first, "mwem", share="50%"))
-    monkeypatch.setattr(recorded.Recorded, "step", real)
+    monkeypatch.setattr(recorded_steps.Recorded, "step", real)
     noise = CountedNoise()
     with session(noise) as second:
         made = second.synthesize(plan(second, "mwem", share="50%"))

@@ -6,17 +6,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dxprivacy.attributes.dates import Dates
-from dxprivacy.attributes.integers import Integers
-from dxprivacy.attributes.numbers import Numbers
-from dxprivacy.attributes.points import Points
-from dxprivacy.attributes.series import Series
-from dxprivacy.attributes.values import Values
 from dxprivacy.engines import open_source
 from dxprivacy.errors import PolicyError, UsageError
-from dxprivacy.model.universe import Universe
-from dxprivacy.synthetic.records import Records, require_savable
-from dxprivacy.synthetic.report import Report
+from dxprivacy.synthetic.synthesis_report import Report
+from dxprivacy.synthetic.synthetic_records import Records, require_savable
+from dxprivacy.universe.attributes.binned_numbers import Numbers
+from dxprivacy.universe.attributes.dates import Dates
+from dxprivacy.universe.attributes.integers import Integers
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.attributes.series_of_numbers import Series
+from dxprivacy.universe.universe import Universe
 
 ODD = (
     "",
@@ -211,7 +211,7 @@ def test_two_attributes_of_one_column_are_refused(tmp_path):
 
 
 def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
-    import dxprivacy.synthetic.records as module
+    import dxprivacy.synthetic.synthetic_records as module
 
     def broken(*_):
         raise OSError(28, "No space left on device")

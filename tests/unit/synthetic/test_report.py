@@ -8,10 +8,10 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
-from dxprivacy.questions.asking import gather
-from dxprivacy.release.release import Row
-from dxprivacy.screens.report import report_lines
-from dxprivacy.synthetic.report import Compared, Report, compare, synthetic_answers
+from dxprivacy.output.text.report_text import report_lines
+from dxprivacy.queries.asking import gather
+from dxprivacy.releases.release import Row
+from dxprivacy.synthetic.synthesis_report import Compared, Report, compare, synthetic_answers
 from dxprivacy.wording import plain
 
 HOUSEHOLD = Path(__file__).parents[3] / "examples" / "household"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dxprivacy.errors import UsageError
-from dxprivacy.synthetic.rounding import whole_counts
+from dxprivacy.synthetic.controlled_rounding import whole_counts
 
 
 def tables(shape, seed=0):

@@ -13,8 +13,8 @@ import pytest
 import dxprivacy as dx
 from contracts.methods import plain_plan
 from dxprivacy.errors import UsageError
-from dxprivacy.mechanisms.laplace.answers import build_release
-from dxprivacy.release.booking import Booking
+from dxprivacy.mechanisms.linear.release_answers import build_release
+from dxprivacy.releases.ledger_reference import Booking
 from dxprivacy.tabular import NUMBER, TEXT, Columns, Tabular
 
 POLICY = (
@@ -143,7 +143,7 @@ def test_polars_and_the_engine_read_a_release_without_pyarrow(release, tmp_path)
     saved = release.save(tmp_path / "release.json")
     code = (
         "import sys; sys.modules['pyarrow'] = None\n"
-        "from pathlib import Path\nimport polars, duckdb\nfrom dxprivacy.release import from_json\n"
+        "from pathlib import Path\nimport polars, duckdb\nfrom dxprivacy.releases import from_json\n"
         f"release = from_json(Path({str(saved)!r}).read_text())\n"
         "print(polars.DataFrame(release).height, duckdb.sql('select count(*) from release').fetchall()[0][0])\n"
     )

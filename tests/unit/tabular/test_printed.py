@@ -12,13 +12,13 @@ from markdown_it import MarkdownIt
 import dxprivacy as dx
 from contracts.methods import plain_plan
 from dxprivacy.errors import UsageError, one_line
-from dxprivacy.mechanisms.laplace.answers import build_release
-from dxprivacy.release.booking import Booking
-from dxprivacy.screens.release import release_lines
+from dxprivacy.mechanisms.linear.release_answers import build_release
+from dxprivacy.output.text.release_text import release_lines
+from dxprivacy.releases.ledger_reference import Booking
 from dxprivacy.tabular.latex import escaped as in_latex
 from dxprivacy.tabular.markdown import escaped as in_markdown
 from dxprivacy.tabular.markdown import markdown
-from dxprivacy.tabular.printed import Printed, PrintedTable
+from dxprivacy.tabular.printed_table import Printed, PrintedTable
 
 HOSTILE = [
     "a|b", "a\\|b", "\\", "\\\\", "`code`", "**bold**", "_it_", "<script>alert(1)</script>", "<!-- x", "&lt;", "&#35;",

@@ -1,1 +1,4 @@
-"""The SQL that counts, whatever engine runs it: expressions rendered by a dialect, queries made of them."""
+"""Counting in SQL: what all dialects share; one package per database.
+
+In reading order: `dialect`, `column_fit`, `counting_sql`, `people_sql`, `duckdb`, `postgres`, `spark`.
+"""

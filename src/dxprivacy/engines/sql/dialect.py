@@ -1,4 +1,4 @@
-"""What the SQL of an engine has of its own; everything else is written once, here and in `query` and `people`.
+"""The SQL of one engine; everything else is written once, here, in `counting_sql` and in `people_sql`.
 
 A dialect renders every expression so that **nothing fails**: one row must never stop a query.  Where an engine's cast
 stops at what it cannot cast, the cast stands behind a condition that lets through only what it can.

@@ -1,1 +1,4 @@
-"""Direct fit: a synthetic histogram that fits the noisy counts of an ordinary plan."""
+"""Synthetic data by a direct fit to noisy answers.
+
+In reading order: `evening`, `max_entropy`, `weighted_fit`, `run`, `plan`, `direct_by_hand`.
+"""

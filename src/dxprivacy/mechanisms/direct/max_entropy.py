@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.mechanisms.synthesis.projection import Projection
+from dxprivacy.mechanisms.synthesis.histogram_answers import Projection
 
 _WEIGHTS = (1.0, 0.1, 0.01, 0.001, 0.0001)  # of the entropy, beside half a chi square
 _ENOUGH = 0.01  # of the entropy: a smaller weight only where the misfit asks for it

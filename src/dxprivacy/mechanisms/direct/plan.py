@@ -13,24 +13,24 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.accounting.certificate import Certificate
-from dxprivacy.accounting.costs import Cost
 from dxprivacy.errors import BudgetExceeded, NotCertified
 from dxprivacy.mechanisms.direct.run import fit_histogram
-from dxprivacy.mechanisms.laplace.cells import cells_told_apart, classes_of, moves
-from dxprivacy.mechanisms.laplace.least_squares import MOST_CELLS, LeastSquares
-from dxprivacy.mechanisms.laplace.measured import NoiseCost
-from dxprivacy.mechanisms.laplace.plan import Plan
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.mechanisms.noise import Noise
+from dxprivacy.mechanisms.linear.estimators.least_squares import MOST_CELLS, LeastSquares
+from dxprivacy.mechanisms.linear.estimators.measured import NoiseCost
+from dxprivacy.mechanisms.linear.plan import Plan
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
+from dxprivacy.mechanisms.linear.strategies.separated_records import cells_told_apart, classes_of, moves
 from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress
+from dxprivacy.mechanisms.sampling import Noise
 from dxprivacy.mechanisms.spending import Spending
 from dxprivacy.mechanisms.synthesis.made import Made
 from dxprivacy.metrics import Metric
-from dxprivacy.model.workload import Workload
-from dxprivacy.questions.asked import Stack
-from dxprivacy.questions.strategy_rows import Groups, Tally
-from dxprivacy.release.booking import Booking
+from dxprivacy.privacy.certificate import Certificate
+from dxprivacy.privacy.costs import Cost
+from dxprivacy.queries.asked import Stack
+from dxprivacy.queries.strategy_rows import Groups, Tally
+from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.universe.workload import Workload
 
 
 def plan_direct(

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.accounting.costs import SumCost
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.exact.numbers import is_whole
-from dxprivacy.mechanisms.direct.fitting import fit
-from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.exact.rounding import is_whole
+from dxprivacy.mechanisms.direct.weighted_fit import fit
+from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.mechanisms.synthesis.all_cells import asked_universe, require_all_cells
-from dxprivacy.mechanisms.synthesis.projection import Projection
-from dxprivacy.mechanisms.synthesis.synthetic import Measurement, Synthetic
-from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Workload
-from dxprivacy.release.release import Release
+from dxprivacy.mechanisms.synthesis.histogram_answers import Projection
+from dxprivacy.mechanisms.synthesis.synthetic_data import Measurement, Synthetic
+from dxprivacy.privacy.costs import SumCost
+from dxprivacy.releases.release import Release
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import digits, plural
 
 MOST_CELLS = 1 << 24  # held a few times over, in floats
@@ -34,7 +34,7 @@ def fit_histogram(plan: Plan, noisy: object, *, records: int | None = None) -> S
     from the release or the plan where these know it.
 
     >>> from dxprivacy import metrics
-    >>> from dxprivacy.mechanisms.laplace.planner import make_plan
+    >>> from dxprivacy.mechanisms.linear.planning.planner import make_plan
     >>> plan = make_plan([[1, 0, 0], [0, 1, 0]], metrics.constant(3, 1), method="same-scale", rows=100)
     >>> fit_histogram(plan, [70, -4]).histogram.round(2).tolist()
     [70.0, 0.0, 30.0]

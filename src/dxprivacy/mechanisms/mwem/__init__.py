@@ -1,1 +1,4 @@
-"""MWEM: a synthetic histogram that learns, round by round, from the answer it gets most wrong."""
+"""MWEM: multiplicative weights with the exponential mechanism.
+
+In reading order: `mwem_bound`, `row_scales`, `mwem_facts`, `weights`, `run`, `plan`, `mwem_by_hand`.
+"""

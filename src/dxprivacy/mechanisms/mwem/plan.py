@@ -6,26 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.accounting.costs import Cost, RowsCost, SelectionCost
-from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import NotCertified, QuestionError, TooLarge, UsageError
+from dxprivacy.exact.answer_grid import fits_scores, require_room
 from dxprivacy.exact.arrays import Floats, read_only
-from dxprivacy.exact.grid import fits_scores, require_room
-from dxprivacy.exact.numbers import is_whole
-from dxprivacy.mechanisms.laplace.facts import LARGEST_SCALE
-from dxprivacy.mechanisms.mwem.bound import best_rounds
-from dxprivacy.mechanisms.mwem.facts import MwemFacts, step_part, unit_sensitivity
+from dxprivacy.exact.rounding import is_whole
+from dxprivacy.mechanisms.linear.plan_facts import LARGEST_SCALE
+from dxprivacy.mechanisms.mwem.mwem_bound import best_rounds
+from dxprivacy.mechanisms.mwem.mwem_facts import MwemFacts, step_part, unit_sensitivity
 from dxprivacy.mechanisms.mwem.row_scales import certified_scales, row_ratios, row_spans
 from dxprivacy.mechanisms.mwem.run import PASSES, run_mwem
-from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress, require_number
+from dxprivacy.mechanisms.sampling import Noise
 from dxprivacy.mechanisms.spending import Spending
 from dxprivacy.mechanisms.synthesis.all_cells import require_all_cells
 from dxprivacy.mechanisms.synthesis.made import Made
 from dxprivacy.mechanisms.synthesis.measured_rows import measured_rows
 from dxprivacy.metrics import Metric
-from dxprivacy.questions.asking import gather
-from dxprivacy.release.booking import Booking
+from dxprivacy.privacy.budget_fraction import parse_share, require_spent
+from dxprivacy.privacy.costs import Cost, RowsCost, SelectionCost
+from dxprivacy.queries.asking import gather
+from dxprivacy.releases.ledger_reference import Booking
 from dxprivacy.wording import json_text, plural, shown
 
 USUAL_ROUNDS = 20

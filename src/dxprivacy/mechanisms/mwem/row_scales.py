@@ -10,16 +10,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.accounting import cover, max_ratio
-from dxprivacy.accounting.costs import Cost, LaplaceCost, SelectionCost
-from dxprivacy.accounting.refusals import separates
-from dxprivacy.accounting.repair import Allowance, repaired
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.exact.numbers import round_up
+from dxprivacy.exact.rounding import round_up
 from dxprivacy.metrics import Metric
-from dxprivacy.model.blocks import Block
-from dxprivacy.model.blocks.base import ENTRIES_AT_ONCE
-from dxprivacy.model.workload import Workload
+from dxprivacy.privacy import cover, max_ratio
+from dxprivacy.privacy.costs import Cost, LaplaceCost, SelectionCost
+from dxprivacy.privacy.refusals import separates
+from dxprivacy.privacy.repair import Allowance, repaired
+from dxprivacy.universe.blocks import Block
+from dxprivacy.universe.blocks.block import ENTRIES_AT_ONCE
+from dxprivacy.universe.workload import Workload
 
 _MOST_PAIRS = 3_000_000
 
@@ -30,7 +30,7 @@ def row_ratios(workload: Workload, metric: Metric) -> Floats:
     Where the pairs of a block are too many, all its rows get the largest of them.
 
     >>> from dxprivacy import metrics
-    >>> from dxprivacy.questions.asking import gather
+    >>> from dxprivacy.queries.asking import gather
     >>> d = metrics.line(3, 1)
     >>> row_ratios(gather([[0, 1, 2], [0, 0, 4], [5, 5, 5]]).on(d.universe), d).tolist()
     [1.0, 4.0, 0.0]
@@ -90,8 +90,8 @@ def certified_scales(
 def row_spans(workload: Workload) -> Floats:
     """Per row its largest minus its least entry over all records: rows divided by it are in a unit range.
 
-    >>> from dxprivacy.questions.asking import gather
-    >>> from dxprivacy.model.universe import Universe
+    >>> from dxprivacy.queries.asking import gather
+    >>> from dxprivacy.universe.universe import Universe
     >>> row_spans(gather([[0, 1, 2], [-1, 0, 4], [5, 5, 5]]).on(Universe.listed("abc"))).tolist()
     [2.0, 5.0, 0.0]
     """

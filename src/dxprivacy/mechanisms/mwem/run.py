@@ -16,17 +16,17 @@ from functools import cached_property
 
 import numpy as np
 
-from dxprivacy.accounting.costs import LaplaceCost, SumCost
 from dxprivacy.errors import LedgerError, UsageError
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.mechanisms.mwem.facts import MwemFacts
+from dxprivacy.mechanisms.mwem.mwem_facts import MwemFacts
 from dxprivacy.mechanisms.mwem.weights import Weights
-from dxprivacy.mechanisms.noise.system import Noise
 from dxprivacy.mechanisms.planned import Count, Progress
+from dxprivacy.mechanisms.sampling.system_noise import Noise
 from dxprivacy.mechanisms.spending import Spending, StepCost, read_kept
-from dxprivacy.mechanisms.synthesis.synthetic import Measurement, Synthetic
-from dxprivacy.questions.asked import Stack
-from dxprivacy.release.booking import Booking
+from dxprivacy.mechanisms.synthesis.synthetic_data import Measurement, Synthetic
+from dxprivacy.privacy.costs import LaplaceCost, SumCost
+from dxprivacy.queries.asked import Stack
+from dxprivacy.releases.ledger_reference import Booking
 
 PASSES = 100  # over all past measurements after each round
 

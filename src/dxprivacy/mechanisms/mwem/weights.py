@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.synthesis.projection import Line
+from dxprivacy.mechanisms.synthesis.histogram_answers import Line
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from math import comb
 import numpy as np
 
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.mechanisms.noise.exact_choice import below
-from dxprivacy.mechanisms.noise.weighted_choice import WeightedChoice
-from dxprivacy.mechanisms.smalldb.draw import Draw
+from dxprivacy.mechanisms.sampling.exact_selection import below
+from dxprivacy.mechanisms.sampling.weighted_selection import WeightedChoice
+from dxprivacy.mechanisms.smalldb.drawn_database import Draw
 
 
 def by_answer_table(draw: Draw) -> Ints:

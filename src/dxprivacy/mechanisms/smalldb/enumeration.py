@@ -5,7 +5,7 @@ tails are built once, sorted by their first cell; those that fit a head are then
 
 First pass: chunk h, with least score b_h, gets slots of whole units, `v >= exp(-(S - b_h) rate) 2^k` for each of its
 members; T_h is their sum.  Then a chunk is chosen with probability proportional to `T_h exp(-b_h rate)` (exactly,
-`weighted_choice`), a unit of it uniformly, and kept if it lies below the member's weight; otherwise everything is
+`weighted_selection`), a unit of it uniformly, and kept if it lies below the member's weight; otherwise everything is
 drawn again.  Each kept unit of every member is equally likely up to `exp(-b_h rate)`, so a member has probability
 proportional to `exp(-b_h rate) exp(-(S - b_h) rate) 2^k`: the law is exact.  The time depends on public numbers only,
 up to a second draw with probability below 2^-20.
@@ -17,9 +17,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.noise.exact_choice import below, is_below
-from dxprivacy.mechanisms.noise.weighted_choice import WeightedChoice
-from dxprivacy.mechanisms.smalldb.draw import Draw
+from dxprivacy.mechanisms.sampling.exact_selection import below, is_below
+from dxprivacy.mechanisms.sampling.weighted_selection import WeightedChoice
+from dxprivacy.mechanisms.smalldb.drawn_database import Draw
 from dxprivacy.mechanisms.smalldb.routes import CHUNK_NUMBERS, tail_length
 
 _FILTER = 2.0**-36  # exponents up to 64, three roundings, and numpy's exp

@@ -8,40 +8,40 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.accounting import max_ratio
-from dxprivacy.accounting.costs import Cost, SelectionCost
-from dxprivacy.accounting.refusals import separates
-from dxprivacy.accounting.repair import Allowance, repaired
-from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import QuestionError, TooLarge, UsageError
+from dxprivacy.exact.answer_grid import fits_scores
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.exact.grid import fits_scores
-from dxprivacy.exact.numbers import is_whole, round_up
-from dxprivacy.mechanisms.for_policy import target
-from dxprivacy.mechanisms.laplace.worth import guesses
-from dxprivacy.mechanisms.noise import Noise
+from dxprivacy.exact.rounding import is_whole, round_up
+from dxprivacy.mechanisms.linear.planning.guesses import guesses
 from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress, require_number
-from dxprivacy.mechanisms.smalldb.bounds import (
+from dxprivacy.mechanisms.planning_target import target
+from dxprivacy.mechanisms.sampling import Noise
+from dxprivacy.mechanisms.smalldb.as_histogram import small_histogram
+from dxprivacy.mechanisms.smalldb.compared_queries import Rows, asked_rows, flatter_rows
+from dxprivacy.mechanisms.smalldb.routes import Route, route
+from dxprivacy.mechanisms.smalldb.run import small_database
+from dxprivacy.mechanisms.smalldb.smalldb_bounds import (
     database_size,
     log_databases,
     require_alpha,
     require_beta,
 )
-from dxprivacy.mechanisms.smalldb.facts import SmallDbFacts, scales_of
-from dxprivacy.mechanisms.smalldb.routes import Route, route
-from dxprivacy.mechanisms.smalldb.rows import Rows, asked_rows, flatter_rows
-from dxprivacy.mechanisms.smalldb.run import small_database
-from dxprivacy.mechanisms.smalldb.spread import small_histogram
+from dxprivacy.mechanisms.smalldb.smalldb_facts import SmallDbFacts, scales_of
 from dxprivacy.mechanisms.spending import Spending
 from dxprivacy.mechanisms.synthesis.all_cells import require_all_cells
 from dxprivacy.mechanisms.synthesis.made import Made
 from dxprivacy.mechanisms.synthesis.measured_rows import bounded_rows
 from dxprivacy.metrics import Metric
-from dxprivacy.model.workload import Workload
 from dxprivacy.policy import Policy
-from dxprivacy.questions.asked import Stack
-from dxprivacy.questions.asking import gather
-from dxprivacy.release.booking import Booking
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.budget_fraction import parse_share, require_spent
+from dxprivacy.privacy.costs import Cost, SelectionCost
+from dxprivacy.privacy.refusals import separates
+from dxprivacy.privacy.repair import Allowance, repaired
+from dxprivacy.queries.asked import Stack
+from dxprivacy.queries.asking import gather
+from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import json_text, shown
 
 _SHARP = 2.0**40  # where the policy asks for nothing: so much smaller than a score is the scale

@@ -5,8 +5,8 @@ average, and the documentation says that its time is not constant.
 """
 
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.mechanisms.noise.exact_choice import is_below
-from dxprivacy.mechanisms.smalldb.draw import Draw, uniform_multiset
+from dxprivacy.mechanisms.sampling.exact_selection import is_below
+from dxprivacy.mechanisms.smalldb.drawn_database import Draw, uniform_multiset
 
 _BITS = 53
 

@@ -10,15 +10,15 @@ import numpy as np
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.noise.system import Noise
 from dxprivacy.mechanisms.planned import Count
+from dxprivacy.mechanisms.sampling.system_noise import Noise
 from dxprivacy.mechanisms.smalldb.answer_table import by_answer_table
-from dxprivacy.mechanisms.smalldb.draw import Draw, uniform_multiset
+from dxprivacy.mechanisms.smalldb.drawn_database import Draw, uniform_multiset
 from dxprivacy.mechanisms.smalldb.enumeration import by_enumeration
-from dxprivacy.mechanisms.smalldb.facts import SmallDbFacts
 from dxprivacy.mechanisms.smalldb.rejection import by_rejection
+from dxprivacy.mechanisms.smalldb.smalldb_facts import SmallDbFacts
 from dxprivacy.mechanisms.spending import Spending, read_kept
-from dxprivacy.release.booking import Booking
+from dxprivacy.releases.ledger_reference import Booking
 from dxprivacy.wording import OneLine, plural
 
 ROUTES: dict[str, Callable[[Draw], Ints]] = {

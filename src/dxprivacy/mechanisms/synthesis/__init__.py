@@ -1,1 +1,5 @@
-"""What synthetic histograms have in common, and which method is expected to make the better one."""
+"""What synthetic histograms share, and which method is expected to be better.
+
+In reading order: `histogram_answers`, `synthetic_data`, `made`, `measured_rows`, `all_cells`, `simulated_noise`,
+`tried_out`, `plan`.
+"""

@@ -1,8 +1,8 @@
 """Making records needs a number for each possible one: which attributes count, and what is refused as too large."""
 
 from dxprivacy.errors import TooLarge
-from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Workload
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Workload
 
 MOST_CELLS = 1 << 28
 
@@ -10,8 +10,8 @@ MOST_CELLS = 1 << 28
 def asked_universe(workload: Workload) -> Universe:
     """The universe of the attributes that some query touches: the others tell nothing about the answers.
 
-    >>> from dxprivacy.questions.asking import gather
-    >>> from dxprivacy.attributes.integers import Integers
+    >>> from dxprivacy.queries.asking import gather
+    >>> from dxprivacy.universe.attributes.integers import Integers
     >>> u = Universe([Integers(name=name, low=0, high=9, has_other=False) for name in ("age", "rooms")])
     >>> asked_universe(gather("count by age").on(u)).names
     ('age',)

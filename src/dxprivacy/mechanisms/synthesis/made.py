@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dxprivacy.mechanisms.synthesis.synthetic import Synthetic
-from dxprivacy.release import Release, Row
+from dxprivacy.mechanisms.synthesis.synthetic_data import Synthetic
+from dxprivacy.releases import Release, Row
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.mechanisms.laplace.laws import laplace_laws
-from dxprivacy.mechanisms.synthesis.synthetic import Measurement
-from dxprivacy.model.workload import Workload
-from dxprivacy.release.release import Row
+from dxprivacy.mechanisms.linear.noise.noise_laws import laplace_laws
+from dxprivacy.mechanisms.synthesis.synthetic_data import Measurement
+from dxprivacy.releases.release import Row
+from dxprivacy.universe.workload import Workload
 
 
 def measured_rows(workload: Workload, measurements: Sequence[Measurement], records: int) -> list[Row | None]:
@@ -15,8 +15,8 @@ def measured_rows(workload: Workload, measurements: Sequence[Measurement], recor
 
     A row that was measured several times has the mean of its measurements, and the interval of one: wide enough.
 
-    >>> from dxprivacy.questions.asking import count
-    >>> from dxprivacy.model.universe import Universe
+    >>> from dxprivacy.queries.asking import count
+    >>> from dxprivacy.universe.universe import Universe
     >>> asked = count().on(Universe.listed("ab"))
     >>> [row] = measured_rows(asked, [Measurement(0, "count", 40, 2.0), Measurement(0, "count", 42, 2.0)], 100)
     >>> row.value, row.low, row.high, measured_rows(asked, [], 100)

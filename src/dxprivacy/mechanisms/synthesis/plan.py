@@ -10,27 +10,27 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from dxprivacy.accounting.costs import Cost
-from dxprivacy.accounting.share import parse_share, require_spent
 from dxprivacy.errors import DxError, QuestionError, UsageError, did_you_mean
 from dxprivacy.mechanisms.direct.plan import DirectFit, plan_direct
 from dxprivacy.mechanisms.direct.run import require_room_to_fit
-from dxprivacy.mechanisms.for_policy import target
 from dxprivacy.mechanisms.mwem.plan import USUAL_ROUNDS, MwemPlan, plan_mwem
-from dxprivacy.mechanisms.noise import Noise
 from dxprivacy.mechanisms.planned import Progress
+from dxprivacy.mechanisms.planning_target import target
+from dxprivacy.mechanisms.sampling import Noise
 from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan, make_smalldb
 from dxprivacy.mechanisms.synthesis.all_cells import asked_universe
-from dxprivacy.mechanisms.synthesis.synthetic import Synthetic
+from dxprivacy.mechanisms.synthesis.synthetic_data import Synthetic
 from dxprivacy.mechanisms.synthesis.tried_out import SMALL_CELLS, Expectation, Trial
 from dxprivacy.metrics import Metric
-from dxprivacy.model.blocks import SoftTable
-from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Workload
-from dxprivacy.optimise.watch import Watch
+from dxprivacy.optimize.deadline import Watch
 from dxprivacy.policy import Policy
-from dxprivacy.questions.asked import Stack
-from dxprivacy.questions.asking import gather
+from dxprivacy.privacy.budget_fraction import parse_share, require_spent
+from dxprivacy.privacy.costs import Cost
+from dxprivacy.queries.asked import Stack
+from dxprivacy.queries.asking import gather
+from dxprivacy.universe.blocks import SoftTable
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import OneLine, digits, percent
 
 _NO_BETTER = 0.995  # of the error of guessing uniformly, which prints as 100 %

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.noise.system import DrawnTogether
+from dxprivacy.mechanisms.sampling.system_noise import DrawnTogether
 
 
 class SimulatedNoise:

@@ -14,18 +14,18 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct.run import fit_histogram, over_asked
-from dxprivacy.mechanisms.laplace.plan import Plan
+from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.mechanisms.mwem.plan import MwemPlan
 from dxprivacy.mechanisms.mwem.row_scales import row_spans
 from dxprivacy.mechanisms.mwem.run import run_mwem
 from dxprivacy.mechanisms.spending import Act, StepCost
-from dxprivacy.mechanisms.synthesis.projection import Projection
+from dxprivacy.mechanisms.synthesis.histogram_answers import Projection
 from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
-from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Workload
-from dxprivacy.optimise.watch import Watch
-from dxprivacy.questions.asked import Stack
-from dxprivacy.release.booking import NOWHERE
+from dxprivacy.optimize.deadline import Watch
+from dxprivacy.queries.asked import Stack
+from dxprivacy.releases.ledger_reference import NOWHERE
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import percent
 
 SMALL_CELLS = 50_000  # up to here methods are tried out on several tables

@@ -6,18 +6,18 @@ from scipy.optimize import nnls
 
 import dxprivacy as dx
 from dxprivacy import metrics
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct import run as direct_module
-from dxprivacy.mechanisms.direct.fitting import fit, to_simplex
 from dxprivacy.mechanisms.direct.run import fit_histogram, variances_of
-from dxprivacy.mechanisms.laplace.planner import make_plan
-from dxprivacy.mechanisms.laplace.run import noisy_rows
-from dxprivacy.mechanisms.noise import SystemNoise
-from dxprivacy.mechanisms.synthesis.projection import Projection
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import gather
+from dxprivacy.mechanisms.direct.weighted_fit import fit, to_simplex
+from dxprivacy.mechanisms.linear.planning.planner import make_plan
+from dxprivacy.mechanisms.linear.run import noisy_rows
+from dxprivacy.mechanisms.sampling import SystemNoise
+from dxprivacy.mechanisms.synthesis.histogram_answers import Projection
+from dxprivacy.queries.asking import gather
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 
 def plain_fit(A, m, variances, total):

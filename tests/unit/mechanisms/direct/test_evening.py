@@ -5,9 +5,9 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.mechanisms.direct.evening import evened
-from dxprivacy.mechanisms.direct.fitting import fit
-from dxprivacy.mechanisms.synthesis.projection import Projection
-from dxprivacy.questions.asking import gather
+from dxprivacy.mechanisms.direct.weighted_fit import fit
+from dxprivacy.mechanisms.synthesis.histogram_answers import Projection
+from dxprivacy.queries.asking import gather
 
 PEOPLE = dx.Universe(
     [

@@ -7,10 +7,10 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import TooLarge
-from dxprivacy.mechanisms.direct import fitting
 from dxprivacy.mechanisms.direct import run as direct_module
-from dxprivacy.mechanisms.synthesis.projection import Projection
-from dxprivacy.questions.asking import gather
+from dxprivacy.mechanisms.direct import weighted_fit
+from dxprivacy.mechanisms.synthesis.histogram_answers import Projection
+from dxprivacy.queries.asking import gather
 
 SIZES = (6, 5, 4, 7, 3, 4, 5)
 
@@ -36,11 +36,11 @@ def test_a_fit_over_many_records_explains_its_noisy_counts(scales):
     universe = policy_of().universe
     workload = gather("marginals 2").on(universe)
     rows, truth = Projection(workload), correlated(universe, 20_000)
-    assert rows.cells * workload.rows > fitting.SMALL
+    assert rows.cells * workload.rows > weighted_fit.SMALL
     rng = np.random.default_rng(1)
     scale = np.where(np.arange(workload.rows) % 2, *scales)
     noisy = np.rint(rows.answers(truth) + rng.laplace(0, scale))
-    found = fitting.fit(rows, noisy, 2 * scale**2, 20_000.0)
+    found = weighted_fit.fit(rows, noisy, 2 * scale**2, 20_000.0)
     assert found.converged
     assert found.y.sum() == pytest.approx(20_000)
     assert found.y.min() >= 0
@@ -57,9 +57,9 @@ def test_a_fit_that_does_not_converge_says_so(monkeypatch):
     good = dx.fit_histogram(plan, noisy)
     assert good.fit["converged"]
     assert "misfit" in str(good)
-    monkeypatch.setattr(fitting, "MOST_STEPS", 3)
-    monkeypatch.setattr(fitting, "LEAST_STEPS", 3)
-    monkeypatch.setattr(fitting, "SMALL", 0)
+    monkeypatch.setattr(weighted_fit, "MOST_STEPS", 3)
+    monkeypatch.setattr(weighted_fit, "LEAST_STEPS", 3)
+    monkeypatch.setattr(weighted_fit, "SMALL", 0)
     bad = dx.fit_histogram(plan, noisy)
     assert not bad.fit["converged"]
     assert "did not converge" in str(bad)

@@ -8,22 +8,22 @@ import pytest
 import dxprivacy as dx
 from contracts.box_questions import BOXES, RECORDS, random_boxes, random_table
 from dxprivacy import metrics
-from dxprivacy.attributes.values import Values
 from dxprivacy.errors import DataError, NotCertified, QuestionError, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct.plan import plan_direct
 from dxprivacy.mechanisms.direct.run import fit_histogram
-from dxprivacy.mechanisms.mwem.bound import best_rounds, error_bound
+from dxprivacy.mechanisms.mwem.mwem_bound import best_rounds, error_bound
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
 from dxprivacy.mechanisms.mwem.run import _Truth, run_mwem
 from dxprivacy.mechanisms.mwem.weights import Weights
-from dxprivacy.mechanisms.noise import SystemNoise
+from dxprivacy.mechanisms.sampling import SystemNoise
 from dxprivacy.mechanisms.spending import Unrecorded
-from dxprivacy.mechanisms.synthesis.projection import Line
+from dxprivacy.mechanisms.synthesis.histogram_answers import Line
 from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
-from dxprivacy.model.universe import Universe
-from dxprivacy.questions.asking import gather
-from dxprivacy.release.booking import NOWHERE
+from dxprivacy.queries.asking import gather
+from dxprivacy.releases.ledger_reference import NOWHERE
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
 
 
 class NoNoise:

@@ -9,7 +9,7 @@ import pytest
 import dxprivacy as dx
 from dxprivacy.errors import QuestionError, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.noise.system import SystemNoise
+from dxprivacy.mechanisms.sampling.system_noise import SystemNoise
 from dxprivacy.mechanisms.smalldb.plan import make_smalldb
 from dxprivacy.mechanisms.smalldb.routes import route
 from dxprivacy.mechanisms.smalldb.run import small_database

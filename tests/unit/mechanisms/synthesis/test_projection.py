@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from contracts.random_models import random_metric, random_questions
-from dxprivacy.accounting.pullback import Pullback, PulledBack
-from dxprivacy.attributes.values import Values
-from dxprivacy.mechanisms.synthesis import projection
-from dxprivacy.mechanisms.synthesis.projection import Projection
-from dxprivacy.model.recipes import Linear
-from dxprivacy.model.universe import Universe
-from dxprivacy.model.workload import Answer, Workload
-from dxprivacy.questions.asking import gather, marginals
+from dxprivacy.mechanisms.synthesis import histogram_answers
+from dxprivacy.mechanisms.synthesis.histogram_answers import Projection
+from dxprivacy.privacy.pullback import Pullback, PulledBack
+from dxprivacy.queries.asking import gather, marginals
+from dxprivacy.universe.answers import Linear
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Answer, Workload
 
 
 def agrees_with_the_matrix(workload, seed=0):
@@ -32,15 +32,15 @@ def agrees_with_the_matrix(workload, seed=0):
 @pytest.mark.parametrize("seed", range(25))
 def test_answers_and_the_way_back_are_those_of_the_matrix(seed, dense, monkeypatch):
     if not dense:
-        monkeypatch.setattr(projection, "DENSE_ENTRIES", 0)
+        monkeypatch.setattr(histogram_answers, "DENSE_ENTRIES", 0)
     rng = random.Random(seed)
     universe = random_metric(rng).universe
     agrees_with_the_matrix(random_questions(rng, universe).on(universe), seed)
 
 
 def test_rows_of_a_kind_that_nobody_knows_are_taken_cell_by_cell(monkeypatch):
-    monkeypatch.setattr(projection, "DENSE_ENTRIES", 0)
-    monkeypatch.setattr(projection, "_PIECE", 8)
+    monkeypatch.setattr(histogram_answers, "DENSE_ENTRIES", 0)
+    monkeypatch.setattr(histogram_answers, "_PIECE", 8)
     old, new = Universe.listed("abc"), Universe.listed("abcd")
     inner = gather("count by element").on(old).blocks[0]
     block = PulledBack(inner, Pullback(old, new, (0,), (np.array([0, 1, 2, 1]),)))
@@ -50,6 +50,6 @@ def test_rows_of_a_kind_that_nobody_knows_are_taken_cell_by_cell(monkeypatch):
 
 def test_tables_share_their_sums():
     universe = Universe([Values(name=f"a{k}", values=tuple("pqr"), has_other=False) for k in range(6)])
-    steps = projection._Tables(universe, {b.axes for b in marginals(3).on(universe).blocks})._steps
+    steps = histogram_answers._Tables(universe, {b.axes for b in marginals(3).on(universe).blocks})._steps
     from_all_cells = [axes for axes, (parent, _) in steps if len(parent) == 6]
     assert len(from_all_cells) == 4  # of twenty tables

@@ -1,1 +1,0 @@
-"""Attributes: the columns of the possible records, a file for each kind."""

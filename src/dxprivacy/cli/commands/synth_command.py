@@ -1,0 +1,311 @@
+"""`dxp synth`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dxprivacy.cli.count_options import Counting, counting_options, people_option, reckoned_rows
+from dxprivacy.cli.data_names import DATA
+from dxprivacy.wording import tag
+
+if TYPE_CHECKING:
+    from dxprivacy.cli.policy_and_ledger import Deciding
+    from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan
+    from dxprivacy.policy import Policy
+    from dxprivacy.session.synthesizing import Synthesis
+
+_GOOD = tag("good", "✓")
+
+
+@click.command("synth")
+@click.argument("policy", type=click.Path(path_type=Path))
+@click.argument("questions", nargs=-1)
+@click.option("--ask", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[ask]] questions.")
+@people_option
+@click.option("--rows", type=click.IntRange(min=1), help="Without --data: the number of records, which is published.")
+@click.option(
+    "--data", type=DATA, multiple=True, help="The data, as for dxp release. Without it, only what to expect is shown."
+)
+@click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside the policy].")
+@click.option("--new-ledger", is_flag=True, help="Start the ledger: nothing was ever released from this data.")
+@click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    help="direct (noisy answers, then records that fit them), mwem (round by round), smalldb (a few records, chosen as "
+    "a whole), or auto: direct or mwem, whichever is expected to be better.",
+)
+@click.option("--share", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
+@click.option("--rounds", type=int, help="Of mwem: how many answers are measured.")
+@click.option("--passes", type=int, help="Of mwem: how often all measurements are gone through after each round.")
+@click.option("--records", type=click.IntRange(min=1), help="How many records to write [as many as there are].")
+@click.option("--anyway", is_flag=True, help="Make records even where they are no better than a guess.")
+@click.option("--out", type=click.Path(path_type=Path), help="A .csv, .tsv or .parquet file [synthetic-NAME.csv].")
+@click.option("--overwrite", is_flag=True, help="Replace synthetic records that dxp wrote there before.")
+@counting_options
+@click.option("--request", default="", help="Do the same anew under this name, at its full cost.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw the comparison: a .png, .svg, .html or .json file.")
+@click.option("--all", "everything", is_flag=True, help="Show every answer.")
+@click.option("--json", "as_json", is_flag=True, help="The same for machines; writes no file unless --out.")
+def command(
+    policy: Path,
+    questions: tuple[str, ...],
+    files: tuple[Path, ...],
+    rows: int | None,
+    people: int | None,
+    data: tuple[str, ...],
+    ledger: Path | None,
+    new_ledger: bool,
+    method: str,
+    share: str,
+    rounds: int | None,
+    passes: int | None,
+    records: int | None,
+    anyway: bool,
+    out: Path | None,
+    overwrite: bool,
+    pace: str | None,
+    no_spill: bool,
+    request: str,
+    plot: Path | None,
+    everything: bool,
+    as_json: bool,
+) -> None:
+    """Synthetic records that answer your questions nearly as the data does.
+
+    Without --data it says which method it expects to be better for these questions, spends nothing and reads no data.
+    With --ledger it then takes the largest share, up to --share, that fits what the ledger has left on every pair.
+    With it, the cost is reserved before any noise is drawn, and the records are written with a report that compares
+    their answers with the released ones. The same command again gives the same records and costs nothing.
+
+    Only what you ask for is kept: records may answer other questions wrongly. Questions are those of dxp plan.
+
+    \b
+    Examples: dxp synth policy.toml "marginals 2" --rows 20000
+              dxp synth policy.toml "marginals 2" --data people.parquet --share 50% --new-ledger \\
+                --out synthetic.parquet
+              dxp synth demo/policy.toml "mean elevation within 2 m" "count by state within 10" \\
+                --data demo/people.parquet --out synthetic.csv
+    """
+    from dxprivacy.cli.input_files import command_files
+    from dxprivacy.cli.policy_and_ledger import decide
+    from dxprivacy.cli.terminal import working
+    from dxprivacy.errors import UsageError
+    from dxprivacy.policy import Policy
+    from dxprivacy.policy.query_files import load_questions
+
+    if not questions and not files:
+        hints = [("dxp synth --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
+        raise UsageError("QUESTIONS... is missing", hints=hints)
+    given = new_ledger or anyway or records or out or plot or overwrite or request or pace or no_spill
+    if not data and given:
+        raise UsageError("no records are made without data", hints=[("--data FILE", "reserves the budget, makes them")])
+    if data and (rows is not None or people is not None):
+        given, what = ("--rows", "records") if people is None else ("--people", "people")
+        raise UsageError(f"the number of {what} is taken from the data", hints=[f"leave {given} out"])
+    with working("reading the policy"):
+        loaded = Policy.load(policy)
+        rows = reckoned_rows(loaded.universe, rows, people)
+        asked = [*questions, *(load_questions(file, loaded.universe) for file in files)]
+    wanted: dict[str, Any] = {"method": method, "share": share, "rounds": rounds}
+    wanted |= {} if passes is None else {"passes": passes}
+    if not data:
+        words: list[str | Path] = [*questions]
+        for file in files:
+            words += ["--ask", file]
+        for name, value in wanted.items() if ledger is None else [(n, v) for n, v in wanted.items() if n != "share"]:
+            words += [f"--{name}", str(value)] if value not in (None, "auto", "10%") else []
+        _look_ahead(loaded, policy, asked, words, rows, wanted, ledger, as_json=as_json)
+        return
+    places = _Places(out, plot, overwrite=overwrite, written=not as_json or out is not None)
+    deciding = decide(policy, ledger, new_ledger=new_ledger)
+    places.read += command_files(policy, loaded, ledger=deciding.ledger, data=data, more=files)
+    places.require(loaded)
+    _make(
+        deciding, asked, data, wanted, places,
+        request=request, records=records, anyway=anyway, everything=everything, as_json=as_json,
+        counting=Counting(pace, spill=not no_spill),
+    )  # fmt: skip
+
+
+def _look_ahead(
+    loaded: "Policy",
+    policy: Path,
+    asked: list[Any],
+    words: list[str | Path],
+    rows: int | None,
+    wanted: dict[str, Any],
+    ledger: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """What to expect, without data."""
+    from dxprivacy.cli.policy_and_ledger import starting_words
+    from dxprivacy.cli.remaining_budget import fits_line, fitting, share_text
+    from dxprivacy.cli.terminal import next_step, show, show_json, working
+    from dxprivacy.errors import UsageError
+    from dxprivacy.mechanisms.synthesis.plan import plan_synthesis
+    from dxprivacy.output.text.synthesis_text import synthesis_lines, synthesis_to_dict
+    from dxprivacy.wording import tag
+
+    if rows is None and loaded.universe.people is not None and loaded.universe.max_records is None:
+        raise UsageError("how many people are there?", hints=[("--people 2000", "their number is public")])
+    if rows is None and loaded.universe.max_records is None:
+        hints = [("--rows 20000", "how good records are depends on the number of people, which is public")]
+        raise UsageError("how many records does the data have?", hints=hints)
+    with working("trying the methods on made-up tables"):
+
+        def make(part: object) -> "SynthesisPlan":
+            given = {**wanted, "share": part, "title": loaded.title, "dataset": loaded.dataset}
+            return plan_synthesis(asked, loaded.metric, records=rows, **given)
+
+        share = wanted["share"]
+        plan = make(share) if ledger is None else fitting(make, lambda found: found.made, share, loaded, ledger)
+    if as_json:
+        show_json(synthesis_to_dict(plan))
+        return
+    free = tag("good", "Nothing spent, no data read.")
+    lines = synthesis_lines(plan, in_ledger=ledger is not None)
+    if ledger is not None:
+        lines += ["", fits_line(plan.made, share, ledger)]
+        words += ["--share", share_text(plan.made.share)]
+    words += starting_words(policy, ledger)
+    step = next_step("dxp synth", policy, *words, "--data", "FILE", "--out", "synthetic.csv")
+    show([*lines, "", free, step])
+
+
+def _make(
+    deciding: "Deciding",
+    asked: list[Any],
+    data: tuple[str, ...],
+    wanted: dict[str, Any],
+    places: "_Places",
+    *,
+    request: str,
+    records: int | None,
+    anyway: bool,
+    everything: bool,
+    as_json: bool,
+    counting: Counting,
+) -> None:
+    """Reserve, make, write, compare."""
+    from dxprivacy.cli.terminal import done_lines, next_step, show, show_json, working
+    from dxprivacy.cli.uninformative_guard import left_line, require_worth
+    from dxprivacy.output.text.release_text import promise_lines
+    from dxprivacy.output.text.report_text import report_lines
+    from dxprivacy.output.text.synthesis_text import synthesis_lines, synthesis_to_dict
+    from dxprivacy.wording import tag
+
+    book = deciding.ledger
+    with deciding.open(data, counting) as session:
+        with working("trying the methods on made-up tables"):
+            plan = session.plan_synthesis(*asked, **wanted)
+        places.require_named(plan.made.name)
+        require_worth(
+            plan.uninformative(), "synth", anyway=anyway, recorded=lambda: session.is_recorded(plan, request=request)
+        )
+        with working("making synthetic records") as tell:
+            made = session.synthesize(
+                plan,
+                request=request,
+                records=records,
+                anyway=True,
+                progress=lambda k, of: tell(f"round {k} of {of}"),
+            )
+        counted, left = session.source.name, session.left
+    written = places.write(made)
+    done = done_lines(written, made.entries, book, replayed=made.replayed)
+    if as_json:
+        files = [str(file) for file in written]
+        show_json(made.to_dict() | {"planned": synthesis_to_dict(plan), "files": files}, done=done)
+        return
+    head = [deciding.words, *_steps(made, book, counted)]
+    head += [f"{_GOOD} written   {' · '.join(str(file) for file in written)}", left_line(left), ""]
+    caution = "Synthetic records are nobody’s. They keep what was asked; other questions they may answer wrongly."
+    lines = report_lines(made.report, everything=everything, file=str(places.report(made.name)))
+    lines += [f"  {tag('dim', caution)}", "", *promise_lines(made.promise)]
+    last = [next_step("dxp ledger", book, *deciding.options)]
+    if made.release is not None:
+        last.insert(0, next_step("dxp verify", places.release(made.name), "--ledger", book))
+    show([*synthesis_lines(plan, in_ledger=True), "", *head, *lines, "", *last], done=done)
+
+
+def _steps(made: "Synthesis", book: Path, counted: str) -> list[str]:
+    """What was done."""
+    from dxprivacy.wording import plural
+
+    number = f"{_GOOD} made      {plural(made.records.number, 'record')} by {made.method}"
+    if not made.entries:
+        return [f"{_GOOD} spent     nothing: the questions do not depend on the data", number]
+    first, last = made.entries[0], made.entries[-1]
+    entries = f"entry {first}" if first == last else f"entries {first} – {last}"
+    if made.replayed:
+        return [f"{_GOOD} repeated  {entries} of {book}: answered before, nothing spent", number]
+    when = "before any noise was drawn" if first == last else "each before its noise was drawn"
+    n = made.synthetic.records
+    return [
+        f"{_GOOD} reserved  {entries} in {book}, {when}",
+        f"{_GOOD} counted   {counted}, " + ("n is private" if n is None else f"n = {n:,} (public)"),
+        number,
+    ]
+
+
+class _Places:
+    """Where records, report, release and picture go."""
+
+    def __init__(self, out: Path | None, plot: Path | None, *, overwrite: bool, written: bool) -> None:
+        self.out, self.plot, self.overwrite, self.written = out, plot, overwrite, written
+        self.read: list[Path] = []  # what the command reads, which is never replaced
+
+    def require(self, policy: "Policy") -> None:
+        """Before anything is spent."""
+        from dxprivacy.synthetic.synthetic_records import require_savable
+
+        if self.written:
+            target = self.out or Path("synthetic-NAME.csv")
+            require_savable(policy.universe, target, overwrite=self.overwrite, inputs=self.read)
+        if self.plot is not None:
+            from dxprivacy.cli.commands.plan_command import require_places
+
+            require_places(self.plot, None, read=self.read)
+
+    def require_named(self, name: str) -> None:
+        """The same for what is called after the plan."""
+        from dxprivacy.formats.writing_files import RELEASE, REPORT, require_place
+
+        if self.written:
+            note = "Nothing spent, no data read."
+            require_place(self.report(name), REPORT, inputs=self.read, note=note)
+            require_place(self.release(name), RELEASE, inputs=self.read, note=note)
+
+    def write(self, made: "Synthesis") -> list[Path]:
+        """All files; what was released is in the ledger by now, whatever keeps them from being written."""
+        from dxprivacy.formats.writing_files import RELEASE, write_file
+
+        out = []
+        if self.written:
+            records = made.records.save(self.records(made.name), overwrite=self.overwrite, inputs=self.read)
+            out = [records, made.report.save(self.report(made.name), records=records)]
+            if made.release is not None:
+                text = made.release.to_json()
+                out.append(write_file(self.release(made.name), text, RELEASE, inputs=self.read))
+        if self.plot is not None:
+            from dxprivacy.output.charts import synthesis
+
+            out.append(synthesis(made.report).save(self.plot))
+        return out
+
+    def records(self, name: str) -> Path:
+        """The records' file."""
+        return self.out or Path(f"synthetic-{name}.csv")
+
+    def report(self, name: str) -> Path:
+        """The report beside it."""
+        from dxprivacy.synthetic.synthetic_records import report_of
+
+        return report_of(self.records(name))
+
+    def release(self, name: str) -> Path:
+        """The release beside it."""
+        return self.records(name).with_name(f"release-{name}.json")

@@ -1,0 +1,133 @@
+"""Who decides over a release: the policy and the ledger that the curator names, and nothing that stands in a plan.
+
+A plan, a question and a file of questions are written by whoever asks.  They carry digests, which must match; which
+policy is kept and which ledger pays is said on the command line alone (docs/trust.md).
+"""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dxprivacy.cli.count_options import Counting
+from dxprivacy.cli.html_pages import command_line
+from dxprivacy.formats.writing_files import real_path
+from dxprivacy.wording import quoted, tag
+
+if TYPE_CHECKING:
+    from dxprivacy.policy import Policy
+    from dxprivacy.session import Session
+
+_GOOD = tag("good", "✓")
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """The policy in force, where it came from (None: from the ledger itself), and the ledger."""
+
+    policy: "Policy"
+    file: Path | None
+    ledger: Path
+    new_ledger: bool
+
+    @property
+    def words(self) -> str:
+        """The line that says which policy is kept."""
+        named = f"as {self.ledger} holds it" if self.file is None else str(self.file)
+        return f"{_GOOD} policy    {named} · {self.policy.digest[:8]}"
+
+    @property
+    def options(self) -> "tuple[str | Path, ...]":
+        """What `dxp ledger LEDGER` needs besides, to show this ledger."""
+        beside = self.file is None or self.file == self.ledger.parent / "policy.toml"
+        return () if beside else ("--policy", self.file or "")
+
+    def open(self, data: tuple[str, ...], counting: Counting) -> "Session":
+        """The session; what a new ledger means is said before anything is counted."""
+        from dxprivacy.cli.terminal import show
+        from dxprivacy.session import Session
+
+        source = data[0] if len(data) == 1 else list(data)
+        session = Session(
+            self.policy,
+            source,
+            ledger=self.ledger,
+            new_ledger=self.new_ledger,
+            pace=counting.pace,
+            spill=counting.spill,
+        )
+        if session.ledger.is_new:
+            told = f"{real_path(self.ledger)}: what was spent elsewhere does not count here"
+            show([f"{tag('warn', '! new ledger')}  {told}"], err=True)
+        return session
+
+
+def decide(policy: Path | None, ledger: Path | None, *, new_ledger: bool) -> Deciding:
+    """From the command line: `--policy` alone means `ledger.db` beside it, `--ledger` alone the version it holds."""
+    from dxprivacy.errors import LedgerError, UsageError
+    from dxprivacy.ledger.journal import is_missing, no_ledger_yet
+    from dxprivacy.policy import Policy
+
+    if policy is None and ledger is None:
+        raise UsageError(
+            "which policy is kept, and which ledger pays?",
+            details=["That is the curator's to say: nothing in a plan decides it."],
+            hints=_commands(),
+        )
+    book = ledger or (policy or Path()).parent / "ledger.db"
+    if policy is None:
+        from dxprivacy.ledger.stored_policy import stored_policy
+
+        if is_missing(book):
+            hint = (f"{command_line()} --policy POLICY.toml --new-ledger", "starts it under that policy")
+            raise LedgerError("no ledger here", where=str(book), hints=[hint])
+        return Deciding(stored_policy(book), None, book, False)
+    loaded = Policy.load(policy)
+    if ledger is None:
+        _require_own(book)
+    if is_missing(book) and not new_ledger:
+        hints = [(f"{command_line()} --new-ledger", "starts one, if nothing was ever released from this data")]
+        if ledger is None:
+            hints.append((f"{command_line()} --ledger LEDGER", "where the ledger is"))
+        raise no_ledger_yet(book, hints)
+    return Deciding(loaded, policy, book, new_ledger)
+
+
+def starting_words(policy: Path, ledger: Path | None = None) -> tuple[str | Path, ...]:
+    """Return what a release needs besides its policy: the ledger that was named, or `--new-ledger` if there is none."""
+    from dxprivacy.errors import LedgerError
+    from dxprivacy.ledger.journal import is_missing
+
+    if ledger is not None:
+        return ("--ledger", ledger)
+    try:
+        return ("--new-ledger",) if is_missing(policy.parent / "ledger.db") else ()
+    except LedgerError:
+        return ()  # opening it says what is wrong
+
+
+def _commands() -> list[tuple[str, str]]:
+    """What to type: with the files that stand here, if they do."""
+    policy = Path("policy.toml") if Path("policy.toml").is_file() else Path("POLICY.toml")
+    ledger = Path("ledger.db") if Path("ledger.db").is_file() else Path("LEDGER.db")
+    return [
+        (f"{command_line()} --policy {quoted(policy)}", "that policy, and ledger.db beside it"),
+        (f"{command_line()} --ledger {quoted(ledger)}", "that ledger, and the policy that it holds"),
+    ]
+
+
+def _require_own(book: Path) -> None:
+    """A ledger that nobody named must not be somebody else's, nor a link of theirs: they could have put it there."""
+    from dxprivacy.errors import LedgerError
+
+    owners = set()
+    for follow in (False, True):
+        with suppress(OSError, ValueError):
+            owners.add(book.stat(follow_symlinks=follow).st_uid)
+    if owners - {os.geteuid(), 0}:
+        raise LedgerError(
+            "belongs to another user; nothing spent, no data read",
+            where=str(book),
+            hints=[(f"{command_line()} --ledger {quoted(book)}", "if this is the ledger that counts")],
+        )

@@ -1,1 +1,0 @@
-"""DuckDB: Parquet files, data frames and its own databases."""

@@ -1,0 +1,205 @@
+"""Files that can end the process that reads them: read in a process apart, whose end is one clear error.
+
+Parquet files, databases and Arrow files are read by large libraries in C++; a damaged file can abort them, and with
+them everything around: a notebook, a service, a release whose cost was just reserved.  So one process beside ours opens
+and counts them, and sends back names, types and counts.  It is started at the first such file and stays for all others;
+it ends with us, also when we are killed.
+
+What is sent to it is ours (pickled); what comes back is JSON and whole numbers, and is checked by what takes it.
+"""
+
+import atexit
+import contextlib
+import itertools
+import json
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.engines.contribution_bounding import KeptRows, KeyedRows
+from dxprivacy.engines.files.alike_kinds import read_alike
+from dxprivacy.engines.packing import Packing
+from dxprivacy.engines.source import Column, Kind, Others
+from dxprivacy.errors import DataError
+from dxprivacy.histogram import Histogram
+from dxprivacy.universe.universe import Universe
+
+HEAD = struct.Struct("<QQ")  # the lengths of the JSON and of the numbers behind it
+_PATIENCE = 2.0  # seconds to end in, before it is ended
+_numbers = itertools.count(1)
+
+
+class ApartSource:
+    """A file that the process apart reads."""
+
+    has_schema = True
+
+    def __init__(self, path: Path, part: str, group: int, *, spill: bool) -> None:
+        self.name = f"{path.name}::{part}" if part else path.name
+        self._number = next(_numbers)
+        self._opening = (str(path.absolute()), part, group, spill)
+        self._reader: _Reader | None = None
+        self._ask("names")
+
+    def columns(self) -> list[Column]:
+        """The schema; reads no row."""
+        return [Column(name, Kind(kind) if kind else None, words) for name, kind, words in self._ask("columns")[0]]
+
+    def check(self, universe: Universe) -> None:
+        """Refuse a schema that does not fit; reads no row."""
+        self._ask("check", read_alike(universe, self.name))
+
+    def rows(self) -> int:
+        """The number of rows."""
+        return int(self._ask("rows")[0])
+
+    def count(self, universe: Universe) -> Histogram:
+        """How many rows fall into each cell."""
+        packing = Packing(universe)
+        sent = self._ask("count", read_alike(universe, self.name))[1]
+        *numbers, counts = np.frombuffer(sent, dtype=np.int64).reshape(len(packing.numbers) + 1, -1)
+        return packing.histogram(numbers, counts)
+
+    def people(self, universe: Universe) -> int:
+        """The number of people."""
+        return int(self._ask("people", read_alike(universe, self.name))[0])
+
+    def keyed(self, universe: Universe) -> KeyedRows:
+        """All rows by person and cell."""
+        digests, sent = self._ask("keyed", read_alike(universe, self.name))
+        person, *numbers, counts = np.frombuffer(sent, dtype=np.int64).reshape(len(Packing(universe).numbers) + 2, -1)
+        return KeyedRows(tuple(digests), person, tuple(numbers), counts)
+
+    def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
+        """The kept rows by cell of some attributes."""
+        sent = self._ask("kept", read_alike(universe, self.name), tuple(axes), by_person)[1]
+        columns = len(Packing(universe.onto(axes)).numbers) + 1 + by_person
+        *numbers, counts = np.frombuffer(sent, dtype=np.int64).reshape(columns, -1)
+        return KeptRows(numbers.pop() if by_person else None, tuple(numbers), counts)
+
+    def distinct(self, column: str, at_most: int) -> set[str] | None:
+        """The different texts of one column, not private; None if there are more."""
+        found = self._ask("distinct", column, at_most)[0]
+        return None if found is None else set(found)
+
+    def others(self, universe: Universe, at_most: int | None) -> list[Others]:
+        """Which entries count as `other`."""
+        found = self._ask("others", read_alike(universe, self.name), at_most)[0]
+        return [
+            Others(name, tuple(columns), rows, distinct, tuple((tuple(texts), n) for texts, n in entries))
+            for name, columns, rows, distinct, entries in found
+        ]
+
+    def _ask(self, what: str, *given: Any) -> tuple[Any, bytes]:
+        reader = _reader()
+        if reader is not self._reader:  # the first time, or the one before has ended
+            reader.ask(self.name, self._number, "open", *self._opening)
+            self._reader = reader
+            weakref.finalize(self, reader.forget, self._number)
+        return reader.ask(self.name, self._number, what, *given)
+
+
+class _Reader:
+    """The process, and the only two pipes to it."""
+
+    def __init__(self) -> None:
+        # -P: never from the folder that we happen to be in, unless we look there ourselves.
+        command = [sys.executable, "-P", "-c", "from dxprivacy.engines.files.apart_reader import main; main()"]
+        paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
+        self.owner = os.getpid()
+        self.ended = False
+        self._forgotten: list[int] = []
+        self._lock = threading.Lock()
+        # A session of its own: Ctrl-C is ours to handle.  Its words are withheld: they may quote a record.
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": paths},
+            start_new_session=True,
+        )
+
+    def forget(self, number: int) -> None:
+        """A source that is no longer wanted; told with the next question."""
+        self._forgotten.append(number)
+
+    def ask(self, name: str, number: int, what: str, *given: Any) -> tuple[Any, bytes]:
+        """One question and its answer, JSON and numbers; raises what was raised there."""
+        with self._lock:
+            forgotten, self._forgotten = self._forgotten, []
+            try:
+                answer, numbers = self._exchange(pickle.dumps((number, what, given, forgotten)))
+            except (OSError, EOFError):
+                self.stop()
+                answer = None
+            except BaseException:  # Ctrl-C: the answer must not be taken for that to the next question
+                self.stop()
+                raise
+        if answer is None:
+            raise DataError(
+                "cannot be read: the process that read it came to an end",
+                where=name,
+                details=["The file is damaged, or there is not enough memory for it."],
+            )
+        if "error" in answer:
+            raise DataError(**answer["error"] | {"hints": [tuple(hint) for hint in answer["error"]["hints"]]})
+        return answer["answer"], numbers
+
+    def _exchange(self, question: bytes) -> tuple[Any, bytes]:
+        pipe_in, pipe_out = self._process.stdin, self._process.stdout
+        assert pipe_in is not None
+        assert pipe_out is not None
+        pipe_in.write(len(question).to_bytes(8, "little") + question)
+        pipe_in.flush()
+        head = pipe_out.read(HEAD.size)
+        if len(head) < HEAD.size:
+            raise EOFError
+        text, numbers = (pipe_out.read(size) for size in HEAD.unpack(head))
+        return json.loads(text), numbers
+
+    def stop(self) -> None:
+        """End it, by force where it does not end at once."""
+        try:
+            self.leave(_PATIENCE)
+        finally:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                self._process.kill()
+                self._process.wait(timeout=_PATIENCE)
+
+    def leave(self, seconds: float = 5.0) -> None:
+        """Let go of the pipes: it sees that, removes what it spilled, and ends."""
+        self.ended = True
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError, AttributeError):
+                pipe.close()  # type: ignore[union-attr]
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=seconds)
+
+
+_current: list[_Reader] = []
+_starting = threading.Lock()
+
+
+def _reader() -> _Reader:
+    """The process apart; a new one where there is none, where it has ended, or where it belongs to a parent of ours."""
+    with _starting:
+        if not _current or _current[0].ended or _current[0].owner != os.getpid():
+            _current[:] = [_Reader()]
+        return _current[0]
+
+
+@atexit.register
+def _leave() -> None:
+    if _current and _current[0].owner == os.getpid() and not _current[0].ended:
+        with contextlib.suppress(KeyboardInterrupt):  # whoever cannot wait sees no traceback; it ends without us too
+            _current[0].leave()

@@ -1,0 +1,98 @@
+"""Writing records as CSV, as the policy declares files to be, so that our own reader reads back what was written.
+
+A line is a record.  Fields are quoted as in RFC 4180 where that is needed; a line feed within a field is refused, since
+a line that it ends could not be told from a record.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TextIO
+
+import numpy as np
+
+from dxprivacy.engines.fields import Field, texts_of
+from dxprivacy.errors import UsageError
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.universe.file_format import PLAIN, FileFormat
+
+_BLOCK = 1 << 16  # cells at a time
+_PIECE = 1 << 14  # equal lines at a time
+
+
+def require_csv(fields: Sequence[Field], layout: FileFormat = PLAIN) -> None:
+    """Refuse, before anything is spent, what cannot be written as CSV, or in the encoding that the policy declares."""
+    for field in fields:
+        for text in (field.name, *field.entry.texts):
+            if "\n" in text or not _fits(text, layout.codec):
+                known = _fits(text, "utf-8")
+                raise UsageError(
+                    f"column {field.name[:60]!r} has a text that CSV cannot hold"
+                    + (f" in {layout.encoding}" if known and "\n" not in text else ""),
+                    details=["A line feed would end the record."] if "\n" in text else [],
+                    hints=[("--out synthetic.parquet", "holds any text")] if known else [],
+                )
+        if layout.columns and field.name not in layout.columns:
+            what = f"column {field.name[:60]!r} is not among the columns that [file] names"
+            raise UsageError(what, hints=[("--out synthetic.parquet", "names its columns itself")])
+
+
+def write_csv(
+    file: TextIO, fields: Sequence[Field], cells: Ints, counts: Ints, delimiter: str = ",", layout: FileFormat = PLAIN
+) -> None:
+    """A header, and `counts[k]` equal lines for each of the cells, in their order.
+
+    Where the policy names the columns of a file without a header, all of them are there, and no header.
+    """
+    delimiter = layout.delimiter or delimiter
+    named = {field.name: field for field in fields}
+    wanted = [named.get(name) for name in layout.columns or named]
+    if layout.has_header:
+        file.write(delimiter.join(quoted(named, delimiter)) + "\n")
+    for first in range(0, len(cells), _BLOCK):
+        part = cells[first : first + _BLOCK]
+        columns = [
+            [""] * len(part) if field is None else _column(field, part, delimiter, alone=len(wanted) == 1)
+            for field in wanted
+        ]
+        lines = (delimiter.join(entries) + "\n" for entries in zip(*columns, strict=True))
+        file.writelines(_repeated(lines, counts[first : first + _BLOCK].tolist()))
+
+
+def quoted(texts: Iterable[str], delimiter: str) -> list[str]:
+    """Fields in quotes where they need them.
+
+    >>> quoted(["a", "b,c", 'd"e', ""], ",")
+    ['a', '"b,c"', '"d""e"', '']
+    """
+    needs = re.compile(f'[{re.escape(delimiter)}"\\r\\n]|^\\ufeff')  # a byte-order mark at the start would be dropped
+    return ['"' + text.replace('"', '""') + '"' if needs.search(text) else text for text in texts]
+
+
+def _column(field: Field, cells: Ints, delimiter: str, *, alone: bool) -> list[str]:
+    """The texts of one column; each different entry is written once."""
+    distinct, which = np.unique(field.places(cells), return_inverse=True)
+    texts = quoted(texts_of(field.entry, distinct.tolist()), delimiter)
+    if alone:  # an empty line is a record to us, but not to everybody
+        texts = [text or '""' for text in texts]
+    entries: list[str] = np.array(texts, dtype=object)[which.reshape(-1)].tolist()
+    return entries
+
+
+def _repeated(lines: Iterable[str], times: Sequence[int]) -> Iterator[str]:
+    for line, count in zip(lines, times, strict=True):
+        if count <= _PIECE:
+            yield line * count
+        else:
+            whole, rest = divmod(count, _PIECE)
+            piece = line * _PIECE
+            for _ in range(whole):
+                yield piece
+            yield line * rest
+
+
+def _fits(text: str, codec: str) -> bool:
+    try:
+        text.encode(codec)
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,98 @@
+"""pandas data frames."""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.engines.entries import MOST_EXACT, UNREADABLE
+from dxprivacy.engines.frames.arrow_columns import declared_by_arrow, handed_over
+from dxprivacy.engines.frames.frame import Declared, Wanted
+from dxprivacy.engines.source import Kind
+
+
+class PandasFrame:
+    """A pandas DataFrame; entries of object columns are placed one by one, those of categories are read as text."""
+
+    def __init__(self, frame: Any) -> None:
+        self.name = "a pandas DataFrame"
+        self.columns = [str(column) for column in frame.columns]
+        self._frame = frame
+
+    def height(self) -> int:
+        """The number of rows."""
+        return len(self._frame)
+
+    def declared(self, position: int) -> Declared:
+        """`object` and `str` are what pandas infers for want of a type; `string` and `category` are declared.
+
+        Types of numpy are inferred: one missing entry makes floats of whole numbers.
+        """
+        dtype = self._frame.dtypes.iloc[position]
+        kinds = {"object": Kind.OBJECT, "str": Kind.UNTYPED, "category": Kind.TEXT}
+        if hasattr(dtype, "pyarrow_dtype"):
+            return Declared(declared_by_arrow(dtype.pyarrow_dtype).kind, f"of type {dtype}")
+        kind = Kind.INSTANT if getattr(dtype, "tz", None) else kinds.get(str(dtype))
+        return Declared(kind, f"of type {dtype}", inferred=isinstance(dtype, np.dtype))
+
+    def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
+        """The wanted columns as c0, c1, ..."""
+        frame = self._frame if rows else self._frame.iloc[:0]
+        part = frame.iloc[:, [w.position for w in wanted]].set_axis([f"c{k}" for k in range(len(wanted))], axis=1)
+        changed = {}
+        for k, (dtype, want) in enumerate(zip(part.dtypes, wanted, strict=True)):
+            column = part.iloc[:, k]
+            if want.reader is not None:
+                places = (want.reader(x) for x in _entries(column.array, want))
+                changed[f"c{k}"] = np.fromiter(places, dtype=np.int64, count=len(column))
+            elif str(dtype) == "category":
+                # The last entry is for code -1, which stands for no category.
+                entries = np.array([*map(want.text, _entries(column.cat.categories, want)), None], dtype=object)
+                changed[f"c{k}"] = entries[column.cat.codes.to_numpy()]
+            elif str(dtype) == "object" or getattr(dtype, "storage", "") == "python":
+                texts = map(want.text, _entries(column.array, want))
+                changed[f"c{k}"] = np.fromiter(texts, dtype=object, count=len(column))
+            elif dtype == np.float16:  # DuckDB has no such type
+                changed[f"c{k}"] = column.astype(np.float32)
+            elif getattr(dtype, "tz", None):
+                changed[f"c{k}"] = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        part = part.assign(**changed) if changed else part
+        return _all_in_arrow(part) if any(map(_held_by_arrow, part.dtypes)) else part
+
+
+def _entries(entries: Iterable[Any], want: Wanted) -> Iterator[object]:
+    """The entries of a column of objects or categories.
+
+    One row decides whether pandas holds the others as int64, as float64, or as objects.  So that it does not decide how
+    they are read, a number that float64 may have rounded is unreadable in all three where it is compared as text.
+    """
+    return (UNREADABLE if want.by_text and _may_be_rounded(entry) else entry for entry in entries)
+
+
+def _may_be_rounded(entry: Any) -> bool:
+    try:
+        is_number = isinstance(entry, (int, float, np.integer, np.floating))
+        return is_number and bool(entry > MOST_EXACT or entry < -MOST_EXACT)
+    except Exception:  # an object may do anything, and one row must never stop a release
+        return False
+
+
+def _held_by_arrow(dtype: Any) -> bool:
+    return getattr(dtype, "storage", "") == "pyarrow" or hasattr(dtype, "pyarrow_dtype")
+
+
+def _all_in_arrow(frame: Any) -> Any:
+    """A frame of which Arrow holds some columns, as an Arrow table: handed over as a frame, the engine would turn the
+    entries of short ones into Python's, and stop at text that is not UTF-8.
+    """
+    arrow = sys.modules["pyarrow"]  # where there is an Arrow column, there is pyarrow
+    texts = {name: arrow.string() for name, dtype in frame.dtypes.items() if str(dtype) in ("object", "str", "string")}
+    arrays = [
+        arrow.array(column.array)
+        if _held_by_arrow(column.dtype)
+        else arrow.array(column, type=texts.get(name), from_pandas=True)
+        for name, column in frame.items()
+    ]
+    table = arrow.table(arrays, names=list(frame.columns))
+    return arrow.table([handed_over(column) for column in table.columns], names=table.column_names)

@@ -1,1 +1,0 @@
-"""PostgreSQL: one table of a server, counted where it is."""

@@ -1,1 +1,0 @@
-"""Spark: a DataFrame, a table of the catalogue or files, counted by the cluster that holds them."""

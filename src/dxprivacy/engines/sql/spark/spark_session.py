@@ -1,0 +1,293 @@
+"""A Spark session, and frames of its tables and files; errors are ours.
+
+What Spark says quotes rows, and is never shown: every failure is a fixed text, raised outside of the `except` block so
+that the original is not attached to it.  Ctrl-C cancels the job on the cluster, too.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from dxprivacy.engines.notices import notice
+from dxprivacy.engines.sql.spark.spark_address import USUAL_PORT, SparkAddress
+from dxprivacy.engines.sql.spark.spark_settings import (
+    PINNED,
+    require_options,
+    require_own_reader,
+    require_settings_of_files,
+)
+from dxprivacy.errors import DataError
+
+T = TypeVar("T")
+OLDEST = 4
+_WITHHELD = "Spark's own message is withheld: it may quote a record."
+# What stores typed rows, each by itself.  Of CSV and JSON, types and rows are guessed or repaired by the reader.
+_STORED = ("parquet", "orc", "delta", "iceberg", "hive")
+_HIVE = "org.apache.hadoop.hive.ql.io."
+_HIVE_STORED = (  # each with its reader; of all others, a line break in an entry may make two rows of one
+    (f"{_HIVE}parquet.serde.ParquetHiveSerDe", f"{_HIVE}parquet.MapredParquetInputFormat"),
+    (f"{_HIVE}orc.OrcSerde", f"{_HIVE}orc.OrcInputFormat"),
+)
+_DETAILS = "# Detailed Table Information"
+_VIEWS = ("VIEW", "TEMPORARY", "METRIC_VIEW", "MATERIALIZED_VIEW")
+_LOUD = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_UNCONNECTED = ("Py4JNetworkError", "SparkConnectGrpcException", "ConnectionRefusedError", "_InactiveRpcError")
+_PATIENCE = 10.0  # seconds until a server that does not answer is given up
+_TRIES = 5
+_SILENT = 2.0  # seconds of a start that nobody is told of
+_GLOB = re.compile(r"[\\*?\[\]{}]")
+_DEEPEST = 10  # causes of causes that are looked at
+_NAMES = re.compile(r"`(?:[^`]|``)+`|[^`.]+")
+
+
+@dataclass(frozen=True)
+class Files:
+    """A frame of files whose reader was told all that a session's settings would decide."""
+
+    frame: Any
+
+
+def quietly(name: str, action: Callable[[], T], session: Any = None) -> T:
+    """What an action finds; whatever Spark says when it fails is replaced.  Interrupted, its job is cancelled."""
+    tag = f"dxprivacy-{uuid.uuid4().hex}"
+    refused: BaseException
+    try:
+        with _silence():
+            if session is not None:
+                session.addTag(tag)
+            return action()
+    except DataError:
+        raise
+    except Exception as error:
+        refused = KeyboardInterrupt() if _is_interrupted(error) else _refusal(error, name)
+    except BaseException:
+        if session is not None:
+            with contextlib.suppress(Exception):
+                session.interruptTag(tag)
+        raise
+    finally:
+        if session is not None:
+            with contextlib.suppress(Exception):
+                session.removeTag(tag)
+    raise refused
+
+
+def _is_interrupted(error: BaseException | None) -> bool:
+    """Whether somebody pressed Ctrl-C: pyspark cancels its jobs then, and their end hides why."""
+    seen = 0
+    while error is not None and seen < _DEEPEST:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error, seen = error.__cause__ or error.__context__, seen + 1
+    return False
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """pyspark logs what goes wrong on the screen, with all that Spark says of it; and it warns of other packages."""
+    from pyspark.logger import PySparkLogger
+
+    loud = [PySparkLogger.getLogger(name) for name in _LOUD]
+    before = [logger.disabled for logger in loud]
+    for logger in loud:
+        logger.disabled = True
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="pyspark")
+            yield
+    finally:
+        for logger, disabled in zip(loud, before, strict=True):
+            logger.disabled = disabled
+
+
+def _refusal(error: Exception, name: str) -> DataError:
+    """By the class of an error, which is public; its text is not looked at."""
+    found = _conditions(error)
+    if found & {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "PATH_NOT_FOUND"}:
+        as_is = [("spark:/data", "stands for all files below it; a path is no pattern")] if _GLOB.search(name) else []
+        what = f"there is no such {'file' if 'PATH_NOT_FOUND' in found else 'table'}"
+        return DataError(what, where=name, hints=as_is)
+    if "UNABLE_TO_INFER_SCHEMA" in found:
+        why = "Spark leaves out files whose names begin with “_” or “.”, also where one of them is named."
+        rename = ("rename it", "if it is one of these")
+        return DataError("Spark sees no file there", where=name, details=[why], hints=[rename])
+    if "JAVA_GATEWAY_EXITED" in found:
+        how = ("spark-submit --version", "starts it, too, and says why not")
+        return DataError("Java could not be started", where=name, hints=[how])
+    if found & {"SPARK_JOB_CANCELLED", "OPERATION_CANCELED", "OPERATION_CANCELLED"}:
+        return DataError("the job was cancelled on the cluster", where=name, hints=["try again"])
+    if type(error).__name__ in _UNCONNECTED:
+        hints = ["is the server there, and can it be reached from here?"]
+        return DataError("the connection to Spark failed", where=name, details=[_WITHHELD], hints=hints)
+    return DataError("Spark could not answer", where=name, details=[_WITHHELD], hints=["its own log says why"])
+
+
+def _conditions(error: Exception) -> set[str]:
+    """Spark's names for what went wrong: of an error, and of all that caused it on the other side."""
+    found = set()
+    with contextlib.suppress(Exception):
+        found.add(str(error.getCondition()))  # type: ignore[attr-defined]
+    with contextlib.suppress(Exception):
+        cause: Any = error.java_exception  # type: ignore[attr-defined]
+        for _ in range(_DEEPEST):
+            with contextlib.suppress(Exception):
+                found.add(str(cause.getCondition()))
+            cause = cause.getCause()
+    return {condition.partition(".")[0] for condition in found}
+
+
+def package(name: str) -> Any:
+    """pyspark, of a version that we know."""
+    try:
+        import pyspark
+    except ImportError:
+        hints = [('pip install "dxprivacy[spark]"', "brings pyspark")]
+        raise DataError("Spark needs pyspark, which is not installed", where=name, hints=hints) from None
+    if int(pyspark.__version__.split(".")[0]) < OLDEST:
+        raise DataError(f"pyspark {pyspark.__version__} is too old; {OLDEST} and later are read", where=name)
+    return pyspark
+
+
+def opened(address: SparkAddress, *, rows_are_records: bool) -> Any:
+    """The frame of an address, on the session that is configured, or on a server of Spark Connect."""
+    with _told():
+        package(address.name)
+        session = quietly(address.name, lambda: _session(address))
+    if address.is_path:
+        return quietly(address.name, lambda: _files(session, address), session)
+    return quietly(address.name, lambda: _table(session, address, rows_are_records), session)
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """One line where a start takes long, which depends on no data."""
+    timer = threading.Timer(_SILENT, notice, ["Spark is starting …"])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _session(address: SparkAddress) -> Any:
+    from pyspark.sql import SparkSession
+
+    if address.remote:
+        _require_answer(address)
+        remote = SparkSession.builder.remote(address.remote).getOrCreate()
+        _give_up_sooner(remote)
+        return remote
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if not (os.environ.get("SPARK_REMOTE") or os.environ.get("JAVA_HOME") or shutil.which("java")):
+        hints = [
+            ("apt-get install openjdk-17-jre-headless", "or another Java, 17 or later"),
+            ("sc://host/::table", "asks a server"),
+        ]
+        raise DataError("Spark needs Java, which is not found here", where=address.name, hints=hints)
+    if not os.environ.get("SPARK_REMOTE"):
+        _start_quietly()
+    session = SparkSession.builder.appName("dxprivacy").getOrCreate()
+    with contextlib.suppress(Exception):  # of our own session; its log would quote rows on the screen
+        session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def _start_quietly() -> None:
+    """Java of our own, whose words about itself reach no screen; one that runs already is somebody's."""
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is None:
+        streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        SparkContext._ensure_initialized(gateway=launch_gateway(popen_kwargs=streams))
+
+
+def _require_answer(address: SparkAddress) -> None:
+    """pyspark would go on trying for minutes, in silence."""
+    try:
+        socket.create_connection(address.server, timeout=_PATIENCE).close()
+    except OSError:
+        hints = [f"is the host right, and the port ({USUAL_PORT} where none is named)?"]
+        raise DataError("there is no server at this address", where=address.name, hints=hints) from None
+
+
+def _give_up_sooner(session: Any) -> None:
+    """A server that goes away is tried again for seconds, not for a quarter of an hour."""
+    with contextlib.suppress(Exception):
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
+        session.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES)])
+
+
+def _files(session: Any, address: SparkAddress) -> Any:
+    """All files below a path, and no columns made of the names of directories, whose types would be guessed."""
+    ending = "orc" if address.table.rstrip("/").endswith(".orc") else "parquet"
+    if re.search(r"\.(csv|tsv|txt|json|jsonl|ndjson|avro|xml)(\.[a-z0-9]+)?/?$", address.table, re.IGNORECASE):
+        hints = [("convert it to Parquet", ""), ("people.csv", "without spark: reads the file here")]
+        raise DataError("of files, Spark is asked for Parquet and ORC only", where=address.name, hints=hints)
+    path = _GLOB.sub(r"\\\g<0>", address.table)  # a path is a path, and no pattern
+    frame = session.read.options(**PINNED).format(ending).load(path)
+    instants = ending == "parquet" and any(field.dataType.typeName() == "timestamp" for field in frame.schema.fields)
+    require_settings_of_files(session, address.name, has_instants=instants)
+    return Files(frame)
+
+
+def _table(session: Any, address: SparkAddress, rows_are_records: bool) -> Any:
+    parts = _NAMES.findall(address.table)
+    if ".".join(parts) != address.table:
+        hints = [("spark:catalog.schema.table", "quote odd names like `this one`")]
+        raise DataError("the name of the table is not understood", where=address.name, hints=hints)
+    if not rows_are_records:
+        _require_no_view(session, address)
+    told = _details(session, address)
+    require_options(address.name, told.get("Storage Properties", ""))
+    if not rows_are_records:
+        _require_stored(session, address, told)
+    return session.table(address.table)
+
+
+_RECORDS = ("rows_are_records = true", "in the policy, if each of its rows comes from one record, and from it alone")
+
+
+def _require_no_view(session: Any, address: SparkAddress) -> None:
+    found = session.catalog.getTable(address.table)
+    if found.isTemporary or found.tableType in _VIEWS:
+        what = f"“{address.table}” is a view, not a table"
+        why = "A view may compute across rows: then changing one record is more than changing one row."
+        raise DataError(what, where=address.name, details=[why], hints=[_RECORDS])
+
+
+def _details(session: Any, address: SparkAddress) -> dict[str, str]:
+    """What a catalogue says of a table, beyond its columns."""
+    told = session.sql(f"DESCRIBE TABLE EXTENDED {address.table}").collect()
+    names = [str(row[0]) for row in told]  # columns first, which may be called anything
+    details = names.index(_DETAILS) if _DETAILS in names else len(names)
+    return {str(row[0]): str(row[1]) for row in reversed(told[details:])}
+
+
+def _require_stored(session: Any, address: SparkAddress, told: dict[str, str]) -> None:
+    """Refuse what may make several rows of one record, or guess them."""
+    provider = told.get("Provider", "").lower()
+    if provider not in _STORED:
+        what = f"“{address.table}” is a table of {provider or 'an unknown format'}"
+        why = f"Of tables that are stored as {', '.join(_STORED)}, every row is read by itself."
+        raise DataError(what, where=address.name, details=[why], hints=[_RECORDS])
+    if provider != "hive":
+        return
+    if (told.get("Serde Library", ""), told.get("InputFormat", "")) not in _HIVE_STORED:
+        what = f"“{address.table}” is a table of Hive that is stored neither as Parquet nor as ORC"
+        why = "Of lines of text, a line break inside an entry makes several rows of one record."
+        raise DataError(what, where=address.name, details=[why], hints=[("convert it to Parquet", ""), _RECORDS])
+    require_own_reader(session, address.name)

@@ -1,0 +1,193 @@
+"""A frame of Spark: the count is one job, and only groups reach the driver.
+
+A frame is whatever its session computes: of a DataFrame that somebody made, that is their definition of the data.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.engines.contribution_bounding import KeptRows, KeyedRows, people_in_all, required
+from dxprivacy.engines.nearest_places import Locator
+from dxprivacy.engines.packing import Packing
+from dxprivacy.engines.placement import Read
+from dxprivacy.engines.source import Column, Entry, Others
+from dxprivacy.engines.sql.column_fit import fitted, key_columns, selected
+from dxprivacy.engines.sql.counting_sql import Counting, domain
+from dxprivacy.engines.sql.people_sql import PERSON, Keeping
+from dxprivacy.engines.sql.spark.spark_dialect import SPARK
+from dxprivacy.engines.sql.spark.spark_session import Files, quietly
+from dxprivacy.engines.sql.spark.spark_settings import require_settings
+from dxprivacy.engines.sql.spark.spark_tables import FrameColumn, described
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.histogram import Histogram
+from dxprivacy.universe.attributes.attribute import Attribute
+from dxprivacy.universe.people import People
+from dxprivacy.universe.reading.codecs import Surroundings
+from dxprivacy.universe.universe import Universe
+
+_COUNTING, _KEEPING = Counting(SPARK), Keeping(SPARK)
+_MOST_JOINS = 8  # each is a job or two; over a hundred of them a cluster gave up
+_LONGEST_LIST = 1_000  # of those that are written into the query instead
+
+
+class SparkSource:
+    """A frame of Spark."""
+
+    has_schema = True
+
+    def __init__(self, frame: Any, name: str) -> None:
+        self.name = name
+        self._is_pinned = isinstance(frame, Files)
+        frame = frame.frame if isinstance(frame, Files) else frame
+        self._session = quietly(name, lambda: frame.sparkSession)
+        self._require_settings()
+        self._columns = quietly(name, lambda: described(frame.schema))
+        # By position, so that names may be anything.
+        self._frame = quietly(name, lambda: frame.toDF(*(f"c{k}" for k in range(len(self._columns)))))
+
+    def columns(self) -> list[Column]:
+        """The schema; reads no row."""
+        return [found.column for found in self._columns]
+
+    def check(self, universe: Universe) -> None:
+        """Refuse a schema that does not fit, and settings that let a row decide; reads no row."""
+        self._require_settings()
+        self._fit(universe)
+        if universe.people is not None:
+            self._keys(universe.people)
+
+    def rows(self) -> int:
+        """The number of rows."""
+        return quietly(self.name, lambda: int(self._frame.count()), self._session)
+
+    def count(self, universe: Universe) -> Histogram:
+        """How many rows fall into each cell."""
+        wanted, reads = self._fit(universe)
+        packing, rows = Packing(universe), _select(wanted)
+
+        def counted() -> list[Ints]:
+            given = self._given(universe, rows, reads)
+            return self._numbers(_COUNTING.cells(rows, packing, reads), given)
+
+        *numbers, counts = quietly(self.name, counted, self._session)
+        return packing.histogram(numbers, counts)
+
+    def people(self, universe: Universe) -> int:
+        """The number of people."""
+        people = required(universe)
+        keys = self._keys(people)
+        names = [f"r{k}" for k in range(len(keys))]
+        sql = _KEEPING.people(_KEEPING.with_person(_select(keys), [k.column for k in keys], names, people), people)
+        named, without = quietly(self.name, lambda: self._numbers(sql, {}), self._session)
+        return people_in_all(int(named[0]), int(without[0]), people)
+
+    def keyed(self, universe: Universe) -> KeyedRows:
+        """All rows by person and cell."""
+        packing = Packing(universe)
+
+        def counted() -> KeyedRows:
+            groups, given = self._by_person(universe)
+            found = self._answer(_KEEPING.keyed(groups, packing), given)
+            digests, person = np.unique(np.asarray(found.pop(0).to_pylist(), dtype="U64"), return_inverse=True)
+            *cells, counts = [_whole(column) for column in found]
+            return KeyedRows(tuple(digests.tolist()), person.reshape(-1).astype(np.int64), tuple(cells), counts)
+
+        return quietly(self.name, counted, self._session)
+
+    def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
+        """The kept rows by cell of some attributes."""
+        people, asked = required(universe), Packing(universe.onto(axes))
+
+        def counted() -> list[Ints]:
+            groups, given = self._by_person(universe)
+            sql = _KEEPING.kept(groups, people, Packing(universe), asked, axes, by_person)
+            return self._numbers(sql, given)
+
+        *numbers, counts = quietly(self.name, counted, self._session)
+        return KeptRows(numbers.pop(0) if by_person else None, tuple(numbers), counts)
+
+    def distinct(self, column: str, at_most: int) -> set[str] | None:
+        """The different texts of one column, not private; None if there are more."""
+        found = self._columns[[c.name for c in self.columns()].index(column)]
+        sql = _COUNTING.distinct(_select([found]), found.column, at_most)
+        (entries,) = quietly(self.name, lambda: self._answer(sql, {}), self._session)
+        texts = {text.decode("utf-8", errors="replace") for text in entries.to_pylist() if text is not None}
+        return texts if len(texts) <= at_most else None
+
+    def others(self, universe: Universe, at_most: int | None) -> list[Others]:
+        """Which entries count as `other`."""
+        return quietly(self.name, lambda: [self._others(a, at_most) for a in universe.attributes], self._session)
+
+    def _others(self, attribute: Attribute, at_most: int | None) -> Others:
+        universe = Universe([attribute])
+        wanted, reads = self._fit(universe)
+        rows = _select(wanted)
+        sql = _COUNTING.others(rows, reads[0], [""] * len(reads[0]))
+        *texts, many = (column.to_pylist() for column in self._answer(sql, self._given(universe, rows, reads)))
+        found: Counter[Entry] = Counter()
+        for entry, rows_of in zip(zip(*texts, strict=True), many, strict=True):
+            found[tuple(None if text is None else text.decode("utf-8", errors="replace") for text in entry)] += rows_of
+        return Others.of(attribute.name, attribute.reads, found, at_most)
+
+    def _require_settings(self) -> None:
+        """Those of the session, which may have changed; of files all were given to the reader."""
+        if not self._is_pinned:
+            quietly(self.name, lambda: require_settings(self._session, self.name))
+
+    def _fit(self, universe: Universe) -> tuple[list[FrameColumn], list[list[Read]]]:
+        return fitted(self.name, self._columns, universe, _MOST_JOINS, _LONGEST_LIST)
+
+    def _keys(self, people: People) -> list[FrameColumn]:
+        return key_columns(self.name, self._columns, people)
+
+    def _by_person(self, universe: Universe) -> tuple[str, dict[str, Any]]:
+        """SQL of all rows by person and cell, and what it is given."""
+        wanted, reads = self._fit(universe)
+        people = required(universe)
+        keys = self._keys(people)
+        rows = _select([*wanted, *keys])
+        given = self._given(universe, rows, reads)
+        names = [f"r{len(wanted) + k}" for k in range(len(keys))]
+        rows = _KEEPING.with_person(rows, [found.column for found in keys], names, people)
+        return _COUNTING.cells(rows, Packing(universe), reads, [PERSON]), given
+
+    def _given(self, universe: Universe, rows: str, reads: Sequence[Sequence[Read]]) -> dict[str, Any]:
+        """What entries are looked up in, as frames."""
+        given: dict[str, Any] = {}
+        for name, key, listed in _COUNTING.domains(reads):
+            texts = self._session.createDataFrame(list(listed.items()), "text STRING, position INT")
+            given[name] = texts.selectExpr(f"{key} AS listed", "position")
+        for attribute, mine in zip(universe.attributes, reads, strict=True):
+            if attribute.surroundings is not None:
+                given[domain(mine[0])] = self._places(attribute.surroundings, rows, mine[0], mine[1])
+        return given
+
+    def _places(self, surroundings: Surroundings, rows: str, first: Read, second: Read) -> Any:
+        """The different pairs of coordinates are listed once, placed here, and given back with their places."""
+        import pyarrow
+
+        pairs = f"SELECT * FROM ({_COUNTING.pairs(rows, first, second)}) WHERE first IS NOT NULL AND second IS NOT NULL"
+        at = [np.asarray(column.to_numpy(), dtype=np.float64) for column in self._answer(pairs, {})]
+        locator = Locator(surroundings)
+        places = locator.places(*at)
+        here = places < locator.nowhere
+        columns = {"first": at[0][here], "second": at[1][here], "position": places[here]}
+        return self._session.createDataFrame(pyarrow.table(columns), "first DOUBLE, second DOUBLE, position BIGINT")
+
+    def _answer(self, sql: str, given: dict[str, Any]) -> list[Any]:
+        """The columns of an answer."""
+        return list(self._session.sql(sql, **({"all_rows": self._frame} | given)).toArrow().columns)
+
+    def _numbers(self, sql: str, given: dict[str, Any]) -> list[Ints]:
+        return [_whole(column) for column in self._answer(sql, given)]
+
+
+def _select(wanted: Sequence[FrameColumn]) -> str:
+    return selected(wanted, "{all_rows}")
+
+
+def _whole(column: Any) -> Ints:
+    return np.asarray(column.to_numpy(), dtype=np.int64)

@@ -1,0 +1,167 @@
+"""From exact numbers to whole ones: the grid on which answers are integers (MATH section 4).
+
+A question's numbers become `A * unit`, A integer.  Decimals and whole numbers fit exactly; anything finer is rounded
+once, without looking at data, and the rounding error per record is known.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.evenly import Evenly
+from dxprivacy.exact.rounding import common_tick
+
+EXACT_BITS = 40  # numbers up to here keep their exact grid
+ROUNDED_BITS = 31  # otherwise this many bits: rounding is far below any noise, and n may reach 2^30
+_MOST_BITS = 900  # of numbers as large or as small as we work with
+_BEYOND = 1 << _MOST_BITS
+_SHARED_BITS = 8  # rows that lose no more of them share a grid
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Whole numbers `whole` with `value = whole * unit`, each off by at most `bias`."""
+
+    whole: Ints
+    unit: Fraction
+    bias: Fraction
+
+
+def to_grid(numbers: Sequence[Fraction]) -> Grid:
+    """The coarsest grid that holds all numbers, or a rounded one if that would need too many bits.
+
+    >>> to_grid([Fraction(1, 2), Fraction(3), Fraction(0)]).whole.tolist()
+    [1, 6, 0]
+    """
+    largest = max((abs(x) for x in numbers), default=Fraction(0))
+    if not largest:
+        return Grid(np.zeros(len(numbers), dtype=np.int64), Fraction(1), Fraction(0))
+    if not Fraction(1, _BEYOND) < largest < _BEYOND:
+        raise TooLarge("a question's numbers are beyond the range we work with")
+    unit = common_tick(numbers)
+    bias = Fraction(0)
+    if largest / unit >= 1 << EXACT_BITS:
+        unit = Fraction(2) ** (math.frexp(float(largest))[1] - ROUNDED_BITS)
+        bias = unit / 2
+    return Grid(np.array([round(x / unit) for x in numbers], dtype=np.int64), unit, bias)
+
+
+def shifted_grid(numbers: Sequence[Fraction], centre: Fraction, behind: Sequence[Fraction]) -> Grid:
+    """The grid of all numbers less `centre`, and of some more behind them as they are.
+
+    >>> shifted_grid([Fraction(1), Fraction(2)], Fraction(3, 2), [Fraction(0)]).whole.tolist()
+    [-1, 1, 0]
+    """
+    if isinstance(numbers, Evenly):
+        first, last = numbers[0] - centre, numbers[-1] - centre
+        steps = [numbers.step] if len(numbers) > 1 else []
+        unit = common_tick([first, *steps, *behind])  # what divides the first and a step divides all
+        if unit and max(abs(first), abs(last), *map(abs, behind)) / unit < 1 << EXACT_BITS:
+            along = np.arange(len(numbers), dtype=np.int64) * int(numbers.step / unit if steps else 0) + int(
+                first / unit
+            )
+            rest = np.array([int(x / unit) for x in behind], dtype=np.int64)
+            return Grid(np.concatenate([along, rest]), unit, Fraction(0))
+    return to_grid([*(x - centre for x in numbers), *behind])
+
+
+def grid_of_rows(rows: Sequence[Floats]) -> list[tuple[int, int, Grid]]:
+    """Grids for rows of very different sizes: which rows (from, to), and their numbers, one row after another.
+
+    One grid where it holds all of them exactly, or where none loses more than a few bits by it.  Otherwise rows that
+    are much smaller than others get a finer one of their own: what is rounding to one row may be all there is to
+    another.
+
+    >>> [(a, b, g.whole.tolist()) for a, b, g in grid_of_rows([np.array([1e6, 0.1]), np.array([2e-6, 4e-6])])]
+    [(0, 1, [2048000000, 205]), (1, 2, [562949953, 1125899907])]
+    """
+    everything = _joined(rows)
+    common = _exact_grid(everything)
+    if common is not None:
+        return [(0, len(rows), common)]
+    tops = [_top(row) for row in rows]
+    level: dict[int, int] = {}
+    for size in sorted({t for t in tops if t is not None}, reverse=True):
+        above = min(level.values(), default=size)
+        level[size] = size if size < above - _SHARED_BITS else above
+    runs: list[tuple[int, int, int | None]] = []
+    for k, top in enumerate(tops):
+        mine = None if top is None else level[top]
+        if runs and (mine is None or runs[-1][2] in (None, mine)):
+            start, _, before = runs.pop()
+            runs.append((start, k + 1, before if mine is None else mine))
+        else:
+            runs.append((k, k + 1, mine))
+    out = []
+    for start, stop, largest in runs:
+        some = _joined(rows[start:stop])
+        out.append((start, stop, _exact_grid(some) or _rounded_grid(some, largest)))
+    return out
+
+
+def _joined(rows: Sequence[Floats]) -> Floats:
+    return np.concatenate([np.zeros(0), *rows])
+
+
+def _top(numbers: Floats) -> int | None:
+    """The largest absolute value lies below 2^top; None where all are 0."""
+    if numbers.size and not np.isfinite(numbers).all():
+        raise QuestionError("a question's numbers must be finite: no NaN, no infinity")
+    largest = float(np.abs(numbers).max(initial=0.0))
+    if not largest:
+        return None
+    top = math.frexp(largest)[1]
+    if not -_MOST_BITS < top < _MOST_BITS:
+        raise TooLarge("a question's numbers are beyond the range we work with")
+    return top
+
+
+def _exact_grid(numbers: Floats) -> Grid | None:
+    """A grid that holds all numbers as they are, if it does with few enough bits."""
+    top = _top(numbers)
+    if top is None:
+        return Grid(np.zeros(numbers.shape, dtype=np.int64), Fraction(1), Fraction(0))
+    for bits in (0, EXACT_BITS - top):
+        if top + bits > EXACT_BITS:
+            continue
+        scaled = np.ldexp(numbers, bits)
+        # Scaled back too: what is far below the largest vanishes when it is scaled down, and 0 is whole.
+        if (scaled == np.rint(scaled)).all() and (np.ldexp(scaled, -bits) == numbers).all():
+            whole = scaled.astype(np.int64)
+            shared = int(np.gcd.reduce(np.abs(whole), axis=None))
+            return Grid(whole // shared, Fraction(2) ** -bits * shared, Fraction(0))
+    return None
+
+
+def _rounded_grid(numbers: Floats, top: int | None) -> Grid:
+    bits = ROUNDED_BITS - (top or 0)
+    unit = Fraction(2) ** -bits
+    return Grid(np.rint(np.ldexp(numbers, bits)).astype(np.int64), unit, unit / 2)
+
+
+def require_room(largest: int, records: int, *, where: str) -> None:
+    """Refuse, from public numbers, what could leave 64-bit integers; two bits are kept for the noise."""
+    if largest * max(records, 1) >= 1 << 61:
+        raise TooLarge(
+            f"{records:,} records with numbers up to {largest:,} on the grid do not fit into 64 bits",
+            where=where,
+            hints=["ask for larger units, or narrower ranges"],
+        )
+
+
+LARGEST_SCORE = 1 << 52  # the exact samplers compute with whole numbers below 2^53
+MOST_EXPONENT = 2.0**49  # of a score over 2c, and theirs are exact up to 2^50
+
+
+def fits_scores(largest: int, scale: float) -> bool:
+    """Whether scores up to `largest`, a public number, can be chosen among exactly at a scale; 0 takes the best.
+
+    >>> fits_scores(1000, 0.5), fits_scores(1 << 52, 0.5), fits_scores(1 << 51, 0.5)
+    (True, False, False)
+    """
+    return largest < LARGEST_SCORE and (scale == 0 or largest / (2 * scale) < MOST_EXPONENT)

@@ -1,0 +1,325 @@
+"""Whether a cost fits: exact decisions on the budget, and the pairs with the most of it used.
+
+The invariant is `sum of costs <= d` on every pair.  Each entry carries its certified share of the policy, so most
+decisions are one sum of fractions; where that sum exceeds 1, the costs are added pair by pair: budget that one question
+did not use on a pair is still there for the next.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import chain
+
+import numpy as np
+
+from dxprivacy.errors import BudgetExceeded, LedgerError
+from dxprivacy.ledger.history import Entry
+from dxprivacy.ledger.leftover import Leftover
+from dxprivacy.metrics import Extreme, Metric
+from dxprivacy.metrics.metric import Pairs
+from dxprivacy.metrics.with_other import along, present, public_pair
+from dxprivacy.privacy import Bound, Cover, cover, largest_pairs, max_ratio, ratios
+from dxprivacy.privacy.costs import RowsCost, SumCost
+from dxprivacy.wording import digits, percent
+
+SHARE_GRID = 1 << 60
+_SHARE_ROOM = Fraction(1, 1 << 20)  # for roundings of other machines, as in the verifier
+_WORK = 4_000_000  # pairs times blocks to look at along an attribute, for a screen
+_FEWEST = 20_000
+_SHOWN = 100  # pairs along an attribute of many points
+
+
+def round_share(share: Fraction) -> Fraction:
+    """Up to a grid on which 1 lies, so that sums of many shares stay short and a full plan stays full.
+
+    >>> round_share(Fraction(1)), round_share(Fraction(1, 3)) >= Fraction(1, 3)
+    (Fraction(1, 1), True)
+    """
+    return Fraction(math.ceil(share * SHARE_GRID), SHARE_GRID)
+
+
+def certified_share(cost: RowsCost, metric: Metric) -> Fraction:
+    """The part of the policy that a cost takes on its most used pair, rounded up."""
+    bound = max_ratio(cost, metric)
+    if bound.upper == math.inf:
+        a, b = metric.universe.tell(*(bound.witness or (0, 0)))
+        raise BudgetExceeded(
+            "nothing spent, no data read",
+            where="budget exceeded",
+            details=[f"{a} – {b} would be told apart without limit."],
+            hints=["give the pair an ε above 0, or more noise"],
+        )
+    return round_share(Fraction(bound.upper))
+
+
+def checked_share(entry: Entry, certified: Callable[[RowsCost], Fraction], where: str) -> Fraction:
+    """Return the share of an entry, never less than its cost takes; refuse a stored one that is too small.
+
+    A stored share that is larger is kept: it spends more than the cost, and a search with smaller limits wrote it.
+    """
+    try:
+        share = certified(entry.cost)
+    except BudgetExceeded:
+        found = "without limit"
+    else:
+        if entry.share >= share * (1 - _SHARE_ROOM):
+            return max(entry.share, share)
+        found = f"{float(share):.6g}"
+    raise LedgerError(
+        f"entry {entry.number} (row {entry.row}): the stored share does not follow from the entry (stored "
+        f"{float(entry.share):.6g}, computed from its queries and scales: {found}); nothing was spent",
+        where=where,
+        details=["The entry was not written by this program, or it was changed and the hashes were computed again."],
+        hints=["restore the ledger and its witness from a copy that `dxp ledger` accepts"],
+    )
+
+
+def require_budget(spent: Sequence[RowsCost], shares: Fraction, new: RowsCost, share: Fraction, metric: Metric) -> None:
+    """Raise BudgetExceeded unless everything together stays within the policy on every pair."""
+    if shares + share <= 1:
+        return
+    total = SumCost(metric.universe, [*spent, new])
+    bound = max_ratio(total, metric)
+    if bound.upper <= 1:
+        return
+    before = SumCost(metric.universe, spent)
+    hints = []
+    fits = _fitting_factor(before, new, metric)
+    if fits > 0 and max_ratio(_together(before, new, fits), metric).upper > 1:  # only a bound, or charged as a whole
+        fits = float(max(1 - shares, Fraction(0)) / share)
+    smaller = math.floor(fits * min(float(share), 1.0) * 1000 + 1e-5) / 10  # per cent
+    if smaller > 0:
+        hints.append((f"dxp plan … --share {smaller:g}%", f"fits; every error grows {digits(1 / fits)} times"))
+        hints.append(("dxp plan … --ledger LEDGER", "plans again inside what is left, pair by pair"))
+    if "per question" in bound.rule:
+        hints.append(("ask for fewer attributes at once", "the budget could only be bounded, not computed, for these"))
+    raise BudgetExceeded(
+        "nothing spent, no data read",
+        where="budget exceeded",
+        details=[_shortage(before, new, bound, metric)],
+        hints=hints or [("a new dataset", "this ledger has nothing left for these questions")],
+    )
+
+
+def _shortage(before: SumCost, new: RowsCost, bound: Bound, metric: Metric) -> str:
+    """Which pair is short and of how much, for whole people; or the bound, if no single pair shows it."""
+    pair = bound.witness or (0, 1)
+    left, each = Leftover(before, metric), metric.universe.rows_each
+    allowed, needs = (each * float(x.exact(*pair)) for x in (metric, new))
+    rest = min(each * left.spendable(*pair)[0], max(allowed - each * float(before.exact(*pair)), 0.0))
+    if needs <= rest * (1 - 1e-9):
+        return (
+            "The costs can only be bounded from above, each query by itself: "
+            f"{percent(float(left.bound.upper))} of every pair counts as used, "
+            f"{percent(float(bound.upper))} with this plan."
+        )
+    rest = rest if rest > 1e-9 * allowed else 0.0
+    a, b = metric.universe.tell(*pair)
+    others = _short_pairs(SumCost(metric.universe, [*before.costs, new]), metric) - 1
+    more = f" {others:,} other pairs are short." if others > 0 else ""
+    return f"{a} – {b} has {digits(rest)} left of {digits(allowed)}; this plan needs {digits(needs)}.{more}"
+
+
+def _short_pairs(total: SumCost, metric: Metric) -> int:
+    pairs = largest_pairs(total, metric, _SHOWN)
+    return sum(int((ratios(total, metric, i, j) > 1 + 1e-9).sum()) for i, j in pairs)
+
+
+def _fitting_factor(before: SumCost, new: RowsCost, metric: Metric) -> float:
+    """By how much the new cost would have to shrink to fit, on the covering pairs."""
+    factor = 1.0
+    plan = cover(SumCost(metric.universe, [*before.costs, new]), metric, walks=True)
+    if plan.walks or new.flat:  # what takes the same part of all distances has no pairs of its own
+        return _fitting_by_walks(before, new, metric)
+    for i, j in plan.pairs():
+        d, used, wanted = metric.pairwise(i, j), before.pairwise(i, j), new.pairwise(i, j)
+        asks = np.isfinite(d) & (wanted > 0)
+        if asks.any():
+            factor = min(factor, float(((d - used)[asks] / wanted[asks]).min()))
+    return max(factor * (1 - 1e-9), 0.0)
+
+
+def _together(before: SumCost, new: RowsCost, factor: float) -> SumCost:
+    """All costs, the new one so many times as large."""
+    return SumCost(before.universe, [*before.costs, new.with_scales(new.scales / factor)])
+
+
+def _fitting_by_walks(before: SumCost, new: RowsCost, metric: Metric) -> float:
+    """The same where pairs are searched for: the pair that is short of most says how much less would do for it."""
+    factor = 1.0
+    for _ in range(_SHOWN):
+        pair = max_ratio(_together(before, new, factor), metric).witness
+        if pair is None:
+            break
+        left, wanted = float(metric.exact(*pair) - before.exact(*pair)), float(new.exact(*pair))
+        if not wanted or factor * wanted <= left * (1 + 1e-12):
+            break
+        factor = left / wanted
+        if factor <= 0:
+            return 0.0
+    return max(factor * (1 - 1e-9), 0.0)
+
+
+def bracket(spent: SumCost, metric: Metric, pairs: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """What is left for the tightest of some pairs, at least and at most, without searching for detours.
+
+    On every step of every way at least (1 - used) d is left, `used` the largest part of any pair's budget: so on the
+    whole way (1 - used) d(i, j), by the triangle inequality.  The direct way has d - spent.
+    """
+    rest = max(1.0 - float(max_ratio(spent, metric).upper), 0.0)
+    allowed = [float(metric.exact(i, j)) for i, j in pairs]
+    direct = [d - float(spent.exact(i, j)) if math.isfinite(d) else d for d, (i, j) in zip(allowed, pairs, strict=True)]
+    return min(rest * d if math.isfinite(d) else d for d in allowed), max(min(direct), 0.0)
+
+
+@dataclass(frozen=True)
+class Used:
+    """A pair, how much of its ε the ledger has charged, and which part of it can still be spent.
+
+    Under `[people]` a pair stands for two people all of whose rows differ like it: both ε are those of whole people.
+    """
+
+    pair: tuple[int, int]
+    share: float  # charged / allowed
+    charged: float
+    allowed: float
+    left: float  # the part of `allowed` that can be spent, detours over other records included
+
+
+def most_used(spent: SumCost, metric: Metric, count: int) -> list[Used]:
+    """The pairs with the largest part of their budget used, largest first."""
+    if not spent.costs:
+        return []
+    plan = _for_screens(spent, metric)
+    walked = (walk.largest(max(count, _SHOWN)) for walk in plan.walks)
+    return _top(spent, metric, chain(plan.pairs(), *(part.pairs() for part in plan.loose), *walked), count)
+
+
+def _for_screens(spent: SumCost, metric: Metric) -> Cover:
+    """A cover that many costs together do not make too large to be waited for; no decision rests on it."""
+    parts = sum(len(term.parts) for term in spent.terms)
+    return cover(spent, metric, most=max(_WORK // max(parts, 1), _FEWEST), walks=True)
+
+
+def _top(spent: SumCost, metric: Metric, pairs: Iterator[Pairs], count: int) -> list[Used]:
+    found: list[tuple[float, int, int]] = []
+    for i, j in pairs:
+        r = ratios(spent, metric, i, j)
+        top = np.argsort(-r, kind="stable")[:count]
+        found += [(float(r[k]), int(i[k]), int(j[k])) for k in top if r[k] > 0]
+        found = sorted(found, key=lambda one: (-one[0], *one[1:]))[:count]  # of equally used ones the first
+    return [_used(spent, metric, (i, j), share) for share, i, j in found]
+
+
+def _used(spent: SumCost, metric: Metric, pair: tuple[int, int], share: float) -> Used:
+    each = metric.universe.rows_each
+    charged, allowed = (float(x.exact(*pair)) * each for x in (spent, metric))
+    return Used(pair, share, charged, allowed, max(1.0 - share, 0.0))
+
+
+def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
+    """Per attribute, the pair that differs only there with the least part left; for other metrics one line for all.
+
+    A second pair is the most used one that is left, where it is known.  Where records may be absent, so is `presence`.
+    """
+    universe, axes = metric.universe, present(metric).axes
+    names = universe.names if axes is not None else ("all",)
+    extra = () if universe.absent is None or axes is None else ("presence",)
+    if not spent.costs:
+        return {name: [] for name in (*names, *extra)}
+    plan = _for_screens(spent, metric)
+    left = Leftover(spent, metric, bounded=plan.bounded)
+    if axes is None:
+        found = most_used(spent, metric, 2) or _flatly_used(spent, metric, metric.closest)
+        return {"all": _least_left(_spendable(found, left), left, None, float(left.flat.most))}
+    out: dict[str, list[Used]] = {name: [] for name in (*names, *extra)}
+    if plan.plain is not None:
+        out[names[0]] = _top(spent, metric, plan.plain.generators(), 2)
+    for move in plan.moves:
+        out[names[move.axis]] = _top(spent, metric, move.pairs(), 2)
+    for part in plan.loose:  # too many contexts to look at all: the worst of each question
+        out[names[part.axis]] = _top(spent, metric, part.pairs(), 2)
+    for walk in plan.walks:
+        out[names[walk.axis]] = _top(spent, metric, walk.largest(_SHOWN), 2)
+    if plan.presence is not None:
+        out["presence"] = _top(spent, metric, plan.presence.pairs(), 2)
+    elif extra:
+        out["presence"] = _flatly_used(spent, metric, Extreme(left.radius, (0, universe.cells)))
+    gone = out["presence"][0].share if out.get("presence") else float(left.flat.most)
+    for axis, name in enumerate(names):
+        found = out[name] or _flatly_used(spent, metric, _closest(metric, axis))
+        out[name] = _least_left(_spendable(found, left), left, axis, gone)
+    for name in extra:
+        out[name] = _spendable(out[name], left)
+    return out
+
+
+def _spendable(found: list[Used], left: Leftover) -> list[Used]:
+    """The same pairs with what can be spent on them; the second one only where that is known.
+
+    Of the pairs along an attribute, the most used one has d - charged left: on every detour at least the same part of
+    each step is left.  Only a detour over `absent` can be shorter: `_least_left` looks for those.
+    """
+    out, each = [], left.universe.rows_each
+    for used in found:
+        if used is found[0] and not left.bounded and not left.flat.along:
+            out.append(used)
+            continue
+        rest, exact = left.spendable_in_any_context(*used.pair)
+        if exact or used is found[0]:
+            part = rest * each / used.allowed if 0 < used.allowed < math.inf else used.left
+            out.append(replace(used, left=min(part, used.left)))
+    return out
+
+
+def _least_left(found: list[Used], left: Leftover, axis: int | None, presence: float) -> list[Used]:
+    """The pairs along an attribute, first the one that has less left by way of `absent`, if there is one.
+
+    Where records are too many to look at all, that way has at least the part of its length left that all presence has,
+    of which the part `presence` is used: then this is shown of the pair that is farthest apart.
+    """
+    far = _farthest(left.metric, axis)  # a public attribute has no limit that could be used up
+    if far is None or math.isinf(far.distance) or (left.universe.absent is None and not left.bounded):
+        return found
+    worst: tuple[tuple[int, int], float] | None
+    if left.bounded and not left.bound.exact:  # every pair has what the bound leaves
+        worst = (far.pair, max(1.0 - float(left.bound.upper), 0.0))
+    elif left.universe.absent is None:
+        return found
+    else:
+        worst = left.least_over_absence(axis)
+        worst = worst or (far.pair, 2.0 * (1.0 - presence) * left.radius / float(far.distance))
+    pair, part = worst
+    if part >= (found[0].left if found else 1.0) * (1.0 - 1e-12):
+        return found
+    used = _used(left.spent, left.metric, pair, 0.0)
+    least = replace(used, share=used.charged / used.allowed, left=part)
+    return [least, *(one for one in found if one.pair != pair)][:2]
+
+
+def _farthest(metric: Metric, axis: int | None) -> Extreme | None:
+    """The farthest two records that differ in one attribute, or in any; `absent` is none of them."""
+    axes = present(metric).axes
+    if axis is None or axes is None:
+        return metric.farthest
+    far = axes[axis].farthest
+    if far is None and not axes[axis].has_infinite:
+        return None
+    one, two = public_pair(axes[axis]) if axes[axis].has_infinite or far is None else far.pair
+    pair = (one * metric.universe.strides[axis], two * metric.universe.strides[axis])
+    return Extreme(float(metric.exact(*pair)), pair)
+
+
+def _closest(metric: Metric, axis: int) -> Extreme | None:
+    """The closest two records that differ in one attribute."""
+    axes, stride = along(metric), metric.universe.strides[axis]
+    near = None if axes is None else axes[axis].closest
+    return None if near is None else Extreme(near.distance, (near.pair[0] * stride, near.pair[1] * stride))
+
+
+def _flatly_used(spent: SumCost, metric: Metric, near: Extreme | None) -> list[Used]:
+    """Some pair that only counts of people or maps use."""
+    if near is None or not spent.flat or not (charged := float(spent.exact(*near.pair))):
+        return []
+    return [_used(spent, metric, near.pair, charged / float(metric.exact(*near.pair)))]

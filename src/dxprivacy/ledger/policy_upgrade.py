@@ -1,0 +1,340 @@
+"""From one version of a policy to the next: which old value goes with which new one, and whether costs can follow.
+
+Attributes are matched by their data column, that is by the people's entries, not by name.  For a pair of new records
+the cost carried over is the largest over all pairs of old records that the same entries could have been.  Where a new
+value stands for several old ones (merged values, a removed attribute, a value that falls into `other` now), no cost may
+tell these apart: the new policy calls them one record, at distance 0.  Then any of them stands for all.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from dxprivacy.errors import LedgerError, PolicyError
+from dxprivacy.ledger.policy_versions import Recorded, Version
+from dxprivacy.privacy import contexts_of
+from dxprivacy.privacy.costs import RowsCost
+from dxprivacy.privacy.pullback import Pullback, pull_back
+from dxprivacy.universe.attribute_matching import Recoding, Relation, relate
+from dxprivacy.universe.attributes.attribute import Attribute
+from dxprivacy.universe.blocks import joint_classes
+from dxprivacy.universe.file_format import FileFormat
+from dxprivacy.universe.loss_terms import Terms
+from dxprivacy.universe.universe import REPLACE, Universe
+from dxprivacy.wording import digits, numbered
+
+_CONTEXTS = 200_000
+_PAIRS = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """One attribute in both versions, by position, with the relation of its values; None where a side is missing."""
+
+    old: int | None
+    new: int | None
+    relation: Relation | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """A cost that tells apart two old values which the new policy calls one."""
+
+    entry: int
+    match: Match
+    values: tuple[int, int]
+    amount: float | None  # None where there are too many contexts to say how much
+
+
+@dataclass(frozen=True, eq=False)
+class Upgrade:
+    """The step from one universe to the next."""
+
+    old: Universe
+    new: Universe
+    matches: tuple[Match, ...]
+    recoded: Mapping[str, Recoding] = field(default_factory=dict)
+
+    @classmethod
+    def between(cls, old: Universe, new: Universe, recoded: Mapping[str, Recoding]) -> "Upgrade":
+        """Match the attributes by their columns; raises PolicyError where entries cannot be followed."""
+        wanted = [_columns_before(attribute, recoded.get(attribute.name)) for attribute in new.attributes]
+        _require_known(old, new, recoded, wanted)
+        texts = _by_column(new, recoded, wanted)
+        matches: list[Match] = []
+        used: set[int] = set()
+        for axis, attribute in enumerate(old.attributes):
+            candidates = [k for k, columns in enumerate(wanted) if columns == _columns(attribute)]
+            if not candidates:
+                matches.append(Match(axis, None))
+                continue
+            # Several attributes may read one column: any of them will do, as it only has to decide the old value.
+            relations = _relations(
+                attribute, {k: new.attributes[k] for k in candidates}, texts.get(wanted[candidates[0]])
+            )
+            order = {
+                k: (len(r.merged), new.attributes[k].name != attribute.name, k in used) for k, r in relations.items()
+            }
+            chosen = min(order, key=lambda k: order[k])
+            used.add(chosen)
+            matches.append(Match(axis, chosen, relations[chosen]))
+        matches += [Match(None, k) for k in range(len(new.attributes)) if k not in used]
+        return cls(old, new, tuple(matches), recoded)
+
+    @cached_property
+    def pullback(self) -> Pullback:
+        """The map from new records to old ones, by representatives."""
+        sources: list[int | None] = []
+        values = []
+        for match in self.matches:
+            if match.old is not None:
+                sources.append(match.new)
+                values.append(match.relation.representative if match.relation else np.zeros(1, dtype=np.int64))
+        return Pullback(self.old, self.new, tuple(sources), tuple(values))
+
+    @cached_property
+    def merged(self) -> tuple[tuple[Match, tuple[int, ...]], ...]:
+        """Sets of old values that the new policy cannot tell apart."""
+        out: list[tuple[Match, tuple[int, ...]]] = []
+        for match in self.matches:
+            if match.old is not None and match.relation is not None:
+                out += [(match, values) for _, values in match.relation.merged]
+            elif match.old is not None and self.old.shape[match.old] > 1:
+                out.append((match, tuple(range(self.old.shape[match.old]))))
+        return tuple(out)
+
+    def apart(self, entry: int, cost: RowsCost) -> list[Apart]:
+        """Where a cost over the old universe tells merged values apart."""
+        out = []
+        for match, values in self.merged:
+            if match.old is not None and (found := _separation(cost, match.old, values)) is not None:
+                out.append(Apart(entry, match, found[0], found[1]))
+        return out
+
+    def require_same_lines(self) -> None:
+        """Refuse another reading of the same lines: a line may then be any other record, and no cost can follow."""
+        before, after = self.old.file, self.new.file
+        moved = [
+            self.old.attributes[m.old].name
+            for m in self.matches
+            if m.old is not None
+            and m.new is not None
+            and _places(before, self.old.attributes[m.old]) != _places(after, self.new.attributes[m.new])
+        ]
+        if before.read_alike(after) and not moved:
+            return
+        what = "the lines of a file are read otherwise" if not moved else f"{moved[0]} is read from another place"
+        raise PolicyError(
+            f"{what} than before; nothing was changed",
+            details=[
+                f"[file] was: {before or 'not there'}. It is: {after or 'not there'}.",
+                "One and the same line may mean another record in a way that cannot be followed.",
+            ],
+            hints=[
+                ("keep [file] as it was", "it speaks about CSV files and sheets alone"),
+                ("give the data as Parquet", "whose columns and texts are what they are"),
+            ],
+        )
+
+    def carry(self, cost: RowsCost) -> RowsCost:
+        """A cost that tells no merged values apart, over the new universe."""
+        return pull_back(cost, self.pullback)
+
+    def refusal(self, apart: Sequence[Apart], where: str) -> LedgerError:
+        """Why a version cannot be adopted: what was told apart, by which entries, and what would help."""
+        details, hints = [], []
+        for match in dict.fromkeys(a.match for a in apart):
+            found = [a for a in apart if a.match is match]
+            worst = max(found, key=lambda a: float("inf") if a.amount is None else a.amount)
+            attribute = self.old.attributes[match.old or 0]
+            a, b = (attribute.label(v)[:60] for v in worst.values)
+            entries = numbered(sorted({x.entry for x in found}))
+            amount = "" if worst.amount is None else f" by up to ε {digits(worst.amount)}"
+            told = "may have told" if worst.amount is None else "told"
+            if match.new is None or match.relation is None:
+                details.append(f"{attribute.name} is gone: {a} and {b} are one record then, but {entries} {told}")
+                hints += [
+                    (f"keep [attributes.{attribute.name}]", "what was released about it stays released"),
+                    (f'was_column = "{attribute.column}"', "in its attribute, if the column was renamed"),
+                ]
+            else:
+                after = self.new.attributes[match.new]
+                now = next(b for b, olds in match.relation.merged if set(worst.values) <= set(olds))
+                details.append(
+                    f"{attribute.name} {a} and {b} are both “{after.label(now)[:60]}” now, but {entries} {told}"
+                )
+                gone = a if worst.values[1] == attribute.listed else b
+                keep = f"list {gone}" if now == after.listed else "list both values"
+                hints.append((keep, f"in [attributes.{after.name}], at any ε that fits"))
+                if now == after.listed:
+                    hints.append((f'was = {{ NEW = "{gone}" }}', "if it is written as NEW now"))
+            details[-1] += f" them apart{amount}."
+        return LedgerError(
+            "the new policy calls records one that were told apart; nothing was changed",
+            where=where,
+            details=details,
+            hints=list(dict.fromkeys(hints)),
+        )
+
+
+def require_unit(old: Recorded, unit: str) -> None:
+    """The one place where a change of unit is decided.
+
+    Who adds or removes a record changes their number, which every release under `replace` treated as public: that
+    cannot be taken back.  The other way the promise gets weaker for what comes and stays as it was for what has been.
+    """
+    if old.unit == REPLACE and unit != REPLACE:
+        raise PolicyError(
+            f"unit cannot become “{unit}”: past releases treated the number of records as public",
+            hints=[('unit = "replace"', "as before"), ("a new dataset", "starts a new ledger")],
+        )
+
+
+def require_people(old: Universe, new: Universe, recoded: Mapping[str, Recoding]) -> None:
+    """Whose rows they are, and which are kept, is fixed for a ledger's life: other rows would be other people's.
+
+    Rows are chosen by their cells, so these stay what they are too; distances may change.
+    """
+    if old.people is None and new.people is None:
+        return
+    hints = [("the same [people] and attributes", "ε may change"), ("a new dataset", "starts a new ledger")]
+    if old.people != new.people:
+        raise PolicyError("people cannot change: past releases kept the rows of the people that they knew", hints=hints)
+    if any(recoded.values()):
+        raise PolicyError("entries cannot be recoded under [people]: they decide which rows are kept", hints=hints)
+    if old != new:
+        raise PolicyError("attributes cannot change under [people]: they decide which rows are kept", hints=hints)
+
+
+def require_fresh(before: Sequence[Recorded], version: Version) -> None:
+    """A recoding speaks about one version and must not be carried out twice: costs would go to the wrong people."""
+    if not any(version.recoded.values()):
+        return
+    current = before[-1]
+    if version.was_version != current.version:
+        raise PolicyError(
+            f"was speaks about version “{version.was_version}”, but the ledger follows version “{current.version}”",
+            details=["It says how entries changed since the version before, so it holds for one version only."],
+            hints=[
+                ("remove was, was_column and was_version", "if they were adopted already: the ledger has them"),
+                (f'was_version = "{current.version}"', "if entries changed since that version"),
+            ],
+        )
+    if version.version in {old.version for old in before}:
+        raise PolicyError(
+            f"there was a version “{version.version}” before",
+            details=["Where entries were recoded, each version needs a name of its own."],
+            hints=[(f'version = "{len(before) + 1}"', "for example")],
+        )
+
+
+def _places(file: FileFormat, attribute: Attribute) -> tuple[int, ...]:
+    """Where an attribute's columns stand in a line without a header; nothing where names tell it."""
+    return tuple(file.columns.index(c) if c in file.columns else -1 for c in attribute.reads if file.columns)
+
+
+def _columns(attribute: Attribute) -> tuple[str, ...]:
+    """The data columns that decide an attribute."""
+    columns: tuple[str, ...] = getattr(attribute, "reads", (attribute.column,))
+    return columns
+
+
+def _columns_before(attribute: Attribute, recoding: Recoding | None) -> tuple[str, ...]:
+    return (recoding.column,) if recoding is not None and recoding.column else _columns(attribute)
+
+
+def _relations(old: Attribute, candidates: Mapping[int, Attribute], recoding: Recoding | None) -> dict[int, Relation]:
+    """The relations to all attributes that read the column; raises only where there is none."""
+    out: dict[int, Relation] = {}
+    failure: PolicyError | None = None
+    for k, attribute in candidates.items():
+        try:
+            out[k] = relate(old, attribute, recoding)
+        except PolicyError as error:
+            failure = error
+    if not out and failure is not None:
+        raise failure
+    return out
+
+
+def _by_column(
+    new: Universe, recoded: Mapping[str, Recoding], wanted: Sequence[tuple[str, ...]]
+) -> dict[tuple[str, ...], Recoding]:
+    """Entries are recoded in a column, for whichever attribute reads it; two must not say different things."""
+    out: dict[tuple[str, ...], tuple[str, Recoding]] = {}
+    for attribute, columns in zip(new.attributes, wanted, strict=True):
+        recoding = recoded.get(attribute.name)
+        if recoding is None or not recoding.texts:
+            continue
+        name, known = out.setdefault(columns, (attribute.name, recoding))
+        if known.texts != recoding.texts:
+            raise PolicyError(
+                f"{name} and {attribute.name} read one column and say different things about how it was written",
+                hints=[(f"the same was in [attributes.{name}] and [attributes.{attribute.name}]", "or in one only")],
+            )
+    listed: dict[tuple[str, ...], set[str]] = {}
+    for attribute, columns in zip(new.attributes, wanted, strict=True):
+        listed.setdefault(columns, set()).update(attribute.texts)
+    return {columns: replace(r, still=frozenset(listed[columns])) for columns, (_, r) in out.items()}
+
+
+def _require_known(
+    old: Universe, new: Universe, recoded: Mapping[str, Recoding], wanted: Sequence[tuple[str, ...]]
+) -> None:
+    """A renamed column must have been there, and only one attribute may speak for it."""
+    before = [_columns(attribute) for attribute in old.attributes]
+    for axis, attribute in enumerate(new.attributes):
+        recoding = recoded.get(attribute.name)
+        if not recoding:
+            continue
+        if wanted[axis] not in before:
+            column = ", ".join(wanted[axis])
+            raise PolicyError(
+                f"{attribute.name}: the version before read no column “{column}”",
+                details=["was and was_column speak about the version before."],
+                hints=[f"it read: {', '.join(sorted({c for columns in before for c in columns}))}"],
+            )
+        others = [new.attributes[k].name for k, columns in enumerate(wanted) if columns == wanted[axis] and k != axis]
+        if others and recoding.column:
+            raise PolicyError(
+                f"{attribute.name} and {others[0]} both say that they were column “{recoding.column}”",
+                hints=[(f"column or was_column of {others[0]}", "says where its entries were")],
+            )
+
+
+_Told = tuple[tuple[int, int], float | None]
+"""Two values that a cost tells apart, and by how much; None where there are too many contexts to say."""
+
+
+def _separation(cost: RowsCost, axis: int, values: Sequence[int]) -> _Told | None:
+    """Which two of some values a cost tells apart most, in any context; None if it tells none apart."""
+    found = [told for terms in cost.alternatives if (told := _told(cost, terms, axis, values)) is not None]
+    return max(found, key=lambda told: math.inf if told[1] is None else told[1], default=None)
+
+
+def _told(cost: RowsCost, terms: Terms, axis: int, values: Sequence[int]) -> _Told | None:
+    """The same, where some of its terms touch the values."""
+    universe = cost.universe
+    touching = [t for t in terms if axis in t.axes]
+    classes = joint_classes([t.moving(axis) for t in touching], universe.shape[axis])
+    chosen = np.asarray(values, dtype=np.int64)
+    chosen = chosen[np.unique(classes[chosen], return_index=True)[1]]  # within a class no answer changes
+    if len(chosen) < 2:
+        return None
+    others = sorted({x for t in touching for x in t.axes} - {axis})
+    contexts = contexts_of(touching, others, universe, _CONTEXTS)
+    if contexts is None:
+        return (int(min(chosen[:2])), int(max(chosen[:2]))), None
+    first, second = np.triu_indices(len(chosen), 1)
+    if len(first) * len(contexts) > _PAIRS:  # being told apart is transitive: one against all decides it
+        first, second = np.zeros(len(chosen) - 1, dtype=np.int64), np.arange(1, len(chosen), dtype=np.int64)
+    stride = universe.strides[axis]
+    best, pair = 0.0, (0, 0)
+    for u, v in zip(chosen[first].tolist(), chosen[second].tolist(), strict=True):
+        amount = float(cost.pairwise(contexts + u * stride, contexts + v * stride).max())
+        if amount > best:
+            best, pair = amount, (min(u, v), max(u, v))
+    return (pair, best) if best > 0 else None

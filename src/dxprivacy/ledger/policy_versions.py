@@ -1,0 +1,151 @@
+"""Versions of the policy: what a ledger is told, and what its journal remembers of each.
+
+A `policy` row stores the whole universe, so that the costs behind it can be read without the old policy file, and the
+digest of the metric, by which the current version is recognised.  It also stores the shares that earlier costs take
+of the new policy, certified when it was adopted.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from dxprivacy.errors import DxError, LedgerError, MetricError
+from dxprivacy.exact.rounding import written_fraction
+from dxprivacy.ledger.journal import Row
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.stored_metrics import metric_from_spec
+from dxprivacy.policy import Policy
+from dxprivacy.universe.attribute_matching import Recoding
+from dxprivacy.universe.universe import Universe
+
+
+@dataclass(frozen=True, eq=False)
+class Version:
+    """A version of the policy that a ledger is to follow."""
+
+    metric: Metric
+    title: str = ""
+    version: str = ""
+    recoded: Mapping[str, Recoding] = field(default_factory=dict)
+    was_version: str = ""
+
+    @property
+    def unit(self) -> str:
+        """Whether records are only replaced, or added and removed too."""
+        return self.metric.universe.privacy_unit
+
+    @classmethod
+    def of(cls, policy: "Policy | Metric | Version") -> "Version":
+        """From a policy, or from a metric alone."""
+        if isinstance(policy, Version):
+            return policy
+        if isinstance(policy, Metric):
+            return cls(policy)
+        return cls(policy.metric, policy.title, policy.version, policy.recoded, policy.was_version)
+
+    @property
+    def words(self) -> str:
+        """How a person calls it."""
+        return _words(self.title, self.version)
+
+    def content(self, shares: Mapping[int, Fraction]) -> str:
+        """The policy row; `shares` by the row of the cost.  Keys keep their order: it decides how points are named."""
+        return json.dumps(
+            {
+                "title": self.title,
+                "version": self.version,
+                "unit": self.unit,
+                "metric": self.metric.digest,
+                "metric_spec": self.metric.spec(),
+                "universe": self.metric.universe.digest,
+                "universe_spec": self.metric.universe.spec(),
+                "units": self.metric.universe.units(),
+                "recoded": {name: recoding.to_dict() for name, recoding in self.recoded.items()},
+                "was_version": self.was_version,
+                "shares": {str(seq): str(share) for seq, share in shares.items()},
+            },
+            ensure_ascii=False,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A version of the policy in the journal; numbered from 1."""
+
+    number: int
+    seq: int
+    at: str
+    title: str
+    version: str
+    unit: str
+    digest: str
+    universe: Universe
+    recoded: Mapping[str, Recoding]
+    was_version: str
+    shares: Mapping[int, Fraction]
+    metric_spec: Any
+    units: Mapping[str, str] | None  # None in ledgers of 0.1.0, which did not keep them
+
+    @classmethod
+    def read(cls, row: Row, number: int, where: str) -> "Recorded":
+        """From its row; what cannot be understood completely is refused."""
+        try:
+            data: dict[str, Any] = json.loads(row.content)
+            universe = Universe.from_spec(data["universe_spec"])
+            if universe.digest != data["universe"] or row.body != data["metric"]:
+                raise ValueError("digest")
+            return cls(
+                number=number,
+                seq=row.seq,
+                at=row.at,
+                title=str(data["title"]),
+                version=str(data["version"]),
+                unit=str(data["unit"]),
+                digest=str(data["metric"]),
+                universe=universe,
+                recoded={str(name): Recoding.from_dict(r) for name, r in data["recoded"].items()},
+                was_version=str(data["was_version"]),
+                shares={int(seq): written_fraction(share) for seq, share in data["shares"].items()},
+                metric_spec=data["metric_spec"],
+                units={str(k): str(v) for k, v in data["units"].items()} if "units" in data else None,
+            )
+        except (DxError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError):
+            raise LedgerError(
+                f"row {row.seq} describes a policy that this version cannot read; nothing is spent from it",
+                where=where,
+                hints=["use the version that wrote it"],
+            ) from None
+
+    @property
+    def words(self) -> str:
+        """How a person calls it."""
+        return _words(self.title, self.version) or f"version {self.number}"
+
+    def is_version(self, version: Version) -> bool:
+        """Whether this is the one: the same distances, and no recoding that was not carried out."""
+        return self.digest == version.metric.digest and (
+            not any(version.recoded.values())
+            or (dict(version.recoded), version.was_version) == (dict(self.recoded), self.was_version)
+        )
+
+
+def _words(title: str, version: str) -> str:
+    return ", ".join(x for x in (f"“{title}”" if title else "", f"version {version}" if version else "") if x)
+
+
+def stored_metric(recorded: Recorded) -> Metric:
+    """The distances of a recorded version; they have the digest that the journal recorded."""
+    universe = _with_units(recorded.universe, recorded.units or {})
+    metric = metric_from_spec(recorded.metric_spec, universe)
+    if metric.digest != recorded.digest:
+        raise MetricError("the distances are not those of the digest")
+    return metric
+
+
+def _with_units(universe: Universe, units: Mapping[str, str]) -> Universe:
+    """Units are words for people: no spec holds them, and no digest covers them."""
+    if not units:
+        return universe
+    return universe.like(a.with_units(units) for a in universe.attributes)

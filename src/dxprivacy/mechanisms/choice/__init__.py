@@ -1,1 +1,0 @@
-"""Choices: the exponential mechanism and permute-and-flip, among candidates with scores."""

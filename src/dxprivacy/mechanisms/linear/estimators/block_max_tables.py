@@ -1,0 +1,197 @@
+"""Tables that one record changes together: each gets the whole budget, and noise from one law for all of them.
+
+Release B_g x + z_g for tables g over different attributes, with z_g whole, sum z_g = 0 (the number of records is
+public), and P(z) proportional to exp(-max_g N(z_g) / s_g), N(z) = |z|_1 / 2.  The factor that makes it a probability
+does not depend on x, and N obeys the triangle inequality.  Replacing a record i by j moves one unit in every table that
+tells the two apart, N = 1, and nothing in the others: the probability of any output changes by at most
+
+    L(i, j) = max over the tables that tell i from j of 1 / s_g = max over all rows k of |B_ki - B_kj| / s_k,
+
+the largest loss of a table, not the sum (`TogetherCost`; the K-norm mechanism of the norm max N / s).  The price is the
+dimension: where budgets of attributes add up, or there is one table only, noise of each table by itself is better.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.mechanisms.linear.estimators.least_squares import Component, components, rows_of
+from dxprivacy.mechanisms.linear.estimators.measured import Measured
+from dxprivacy.mechanisms.linear.noise.noise_laws import Agreeing, Known, Laplace, Peaked
+from dxprivacy.mechanisms.linear.strategies.separated_records import representatives
+from dxprivacy.mechanisms.sampling.block_max_noise import BlockMax, TooLong, block_max
+from dxprivacy.mechanisms.sampling.system_noise import Noise
+from dxprivacy.metrics import Metric
+from dxprivacy.optimize.k_norm.block_max_moments import spreads
+from dxprivacy.privacy.costs import TogetherCost
+from dxprivacy.queries.asked import Stack
+from dxprivacy.universe.answers import Law
+from dxprivacy.universe.workload import Workload
+
+MOST_CELLS = 1_500
+_LEAST = 1e-3  # of a scale: less is none, and takes more digits than anybody has time for
+_ROOM = 1 << 62
+
+
+class Together(Measured):
+    """Tables with noise from one law; what was asked are sums of their cells."""
+
+    how = "together"
+    note = "answers are sums of noisy cells, and those of one attribute add up: they are whole"
+
+    def __init__(self, asked: Workload, questions: Stack) -> None:
+        super().__init__(asked, questions)
+        if asked.universe.absent is not None or asked.universe.people is not None:
+            raise NotCertified(
+                "tables that are noised together need a public number of records, and nobody with several rows",
+                hints=['method="optimal"'],
+            )
+
+    def cost(self, scales: Sequence[float] | Floats, metric: Metric) -> TogetherCost:  # noqa: ARG002
+        """The largest loss of a table."""
+        self._scales([float(s) for s in scales])
+        return TogetherCost(self.workload, scales)
+
+    @cached_property
+    def tables(self) -> "tuple[_Table, ...]":
+        """The attributes that rows connect, each a table; every counted row is a cell of one."""
+        found = tuple(_Table.of(self, part) for part in components(self.asked.blocks, self.workload.blocks))
+        if sum(len(table.counted) for table in found) != self.workload.rows:
+            raise NotCertified("tables together are cells that tell records apart: the number of all is public")
+        if len(found) < 2:
+            raise NotCertified(
+                "one table has nothing to be noised together with",
+                hints=[('method="consistent"', "noise of one table that adds up")],
+            )
+        return found
+
+    def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
+        """Of sums over cells; rows that are the same for all records have none.
+
+        Cells of a table are alike, and add up to 0: a sum of p of n cells has the variance v p (n - p) / (n - 1).  Of
+        two cells the whole law is known; of more, widths follow from the variance.
+        """
+        own = self._scales(scales)
+        kind = Agreeing if len(set(own)) == 1 else Peaked
+        out: list[Law] = [Laplace(0.0)] * self.asked.rows
+        known: dict[tuple[float, int, int], Law] = {}
+        for table, noise in zip(self.tables, spreads([t.cells for t in self.tables], own), strict=True):
+            for row, (step, p) in zip(table.asked.tolist(), table.sums, strict=True):
+                spread = noise.variance * step**2 * p * (table.cells - p) / (table.cells - 1)
+                spread = float(f"{spread:.10g}")  # late digits differ by rounding only: what is alike shall look so
+                key = spread, step, len(noise.beyond)
+                if step and key not in known:
+                    known[key] = Known(spread, noise.beyond, step) if noise.beyond else kind(spread, step, step)
+                if step:
+                    out[row] = known[key]
+        return tuple(out)
+
+    def noises(self, scales: Sequence[float]) -> list[float]:
+        """Of every cell: more than its scale alone would say."""
+        out = [0.0] * self.workload.rows
+        found = spreads([table.cells for table in self.tables], self._scales(scales))
+        for table, noise in zip(self.tables, found, strict=True):
+            for row in table.counted.tolist():
+                out[row] = noise.variance
+        return out
+
+    def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":  # noqa: ARG002
+        """Sums of noisy cells; rows that are the same for all records tell their number."""
+        first = self.asked.columns(np.zeros(1, dtype=np.int64))[:, 0]
+        out: list[int | float | Fraction] = [int(x) * records for x in first.tolist()]
+        for table in self.tables:
+            for row, value in zip(table.asked.tolist(), table.added(noisy), strict=True):
+                out[row] = value
+        return out
+
+    def drawn(self, scales: Floats, noise: Noise) -> Ints:
+        """The noise of every cell: exact, from one law for all tables."""
+        self.prepare(scales.tolist())  # mostly made before
+        out = np.zeros(self.workload.rows, dtype=np.int64)
+        out[np.concatenate([table.counted for table in self.tables])] = noise.together(self._law(scales.tolist()))
+        return out
+
+    def prepare(self, scales: Sequence[float]) -> None:
+        """Make the levels that noise is drawn from, before anything is spent."""
+        try:
+            self._law(scales).prepare()
+        except TooLong:
+            raise too_wide() from None
+
+    def _law(self, scales: Sequence[float]) -> BlockMax:
+        return block_max(tuple(table.cells for table in self.tables), tuple(self._scales(scales)))
+
+    def _scales(self, scales: Sequence[float]) -> list[float]:
+        """One for each table; refuses others."""
+        out: list[float] = []
+        for table in self.tables:
+            mine = {scales[row] for row in table.counted.tolist()}
+            if len(mine) > 1 or not all(_LEAST < s < math.inf for s in mine):
+                raise NotCertified("tables together have one positive scale each", hints=['method="optimal"'])
+            out += mine
+        return out
+
+
+def too_wide() -> NotCertified:
+    """Refuses noise whose levels are too many to be listed."""
+    return NotCertified(
+        "tables that are noised together would need so wide a noise that its levels are too many",
+        hints=[('method="matrix"', "independent noise, of any scale")],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """A component: which rows were asked, over which cells, and the row that counts each cell."""
+
+    asked: Ints
+    counted: Ints  # by cells
+    wanted: Ints
+
+    @classmethod
+    def of(cls, whole: Together, part: Component) -> "_Table":
+        asked = [whole.asked.blocks[b] for b in part.asked]
+        counted = [whole.workload.blocks[b] for b in part.counted]
+        if not counted:
+            raise NotCertified("counts nothing of what is asked", hints=['method="optimal"'])
+        cells = representatives([*asked, *counted], part.axes)
+        if len(cells) > MOST_CELLS:
+            raise NotCertified("too many cells for tables together", hints=['method="optimal"'])
+        rows = np.vstack([b.columns(cells) for b in counted])
+        counts = ((rows == 0) | (rows == 1)).all() and all(b.unit == 1 for b in counted)
+        if not counts or (rows.sum(axis=0) != 1).any() or (rows.sum(axis=1) != 1).any():
+            raise NotCertified("tables together count every cell of theirs once, and nothing else")
+        wanted = np.vstack([np.zeros((0, len(cells)), dtype=np.int64), *(b.columns(cells) for b in asked)])
+        found = cls(
+            rows_of(whole.asked, part.asked), rows_of(whole.workload, part.counted)[rows.argmax(axis=0)], wanted
+        )
+        if any(len(set(row)) > 2 for row in wanted.tolist()):
+            raise NotCertified(
+                "tables together answer counts: rows with other numbers need noise of their own",
+                hints=['method="optimal"'],
+            )
+        return found
+
+    @property
+    def cells(self) -> int:
+        """How many."""
+        return len(self.counted)
+
+    @cached_property
+    def sums(self) -> list[tuple[int, int]]:
+        """Of each asked row, by how much its two numbers differ, and at how many cells it has the larger one."""
+        low, high = self.wanted.min(axis=1), self.wanted.max(axis=1)
+        return list(zip((high - low).tolist(), (self.wanted == high[:, None]).sum(axis=1).tolist(), strict=True))
+
+    def added(self, noisy: Ints) -> list[int]:
+        """What was asked, from noisy cells, without any rounding."""
+        cells = noisy[self.counted]
+        most = int(np.abs(self.wanted).max(initial=0)) * sum(abs(x) for x in cells.tolist())
+        wanted = self.wanted if most < _ROOM else self.wanted.astype(object)
+        return [int(x) for x in (wanted @ cells).tolist()]

@@ -1,0 +1,260 @@
+"""A plan: the noise each answer will get, certified; how it is carried out, kept in a file, and read back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.exact.answer_grid import require_room
+from dxprivacy.exact.rounding import finite, written_fraction
+from dxprivacy.formats.canonical import is_sealed, sealed
+from dxprivacy.formats.versions import PLAN, RECONSTRUCTED
+from dxprivacy.formats.writing_files import PLAN as PLAN_FILE
+from dxprivacy.formats.writing_files import write_file
+from dxprivacy.mechanisms.linear.estimators.block_max_tables import Together
+from dxprivacy.mechanisms.linear.estimators.exact_reconstruction import WayBack
+from dxprivacy.mechanisms.linear.estimators.k_norm_counts import Consistent
+from dxprivacy.mechanisms.linear.estimators.least_squares import LeastSquares
+from dxprivacy.mechanisms.linear.estimators.measured import AsAsked, Measured, NoiseCost, RowForRow
+from dxprivacy.mechanisms.linear.plan_facts import PlanFacts
+from dxprivacy.mechanisms.linear.release_answers import build_release, rehearse
+from dxprivacy.mechanisms.linear.run import noisy_rows
+from dxprivacy.mechanisms.planned import Count, Planned, Progress
+from dxprivacy.mechanisms.sampling import Noise
+from dxprivacy.mechanisms.spending import Spending, read_kept
+from dxprivacy.mechanisms.uninformative import plan_warning
+from dxprivacy.metrics import Metric
+from dxprivacy.queries.asked import Stack
+from dxprivacy.queries.stored_queries import from_dict, listed_rows
+from dxprivacy.releases import Release, from_json
+from dxprivacy.releases.answer_names import names
+from dxprivacy.releases.answer_tables import columns_of, own_columns
+from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.tabular import NUMBER, TEXT, Columns, Printable, Tabular
+from dxprivacy.universe.answers import ErrorOf
+from dxprivacy.universe.workload import Answer, Workload
+from dxprivacy.wording import Displayed, json_text, shown
+
+MOST_QUESTIONS = 10_000
+_ERRORS = ("typical_error", "half_width_95", "within", "plain_as_strict_95", "plain_at_worst_case_95")
+_WORDS = ("unit", "note", "label")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
+    """Scales for every row that is counted, certified against a policy, to be released.
+
+    >>> import dxprivacy as dx
+    >>> plan = dx.plan([[1, 0, 0], [1, 1, 0]], dx.metrics.line(3, 1))
+    >>> plan.scales, plan.certificate.ratio
+    ((1.0, 1.0), Fraction(1, 1))
+    """
+
+    told = "plan was made", "session.plan(…)"
+
+    @property
+    def reserved(self) -> NoiseCost:
+        return self.cost
+
+    @property
+    def asks(self) -> tuple[tuple[int, ...], ...]:
+        return self.counted.asks
+
+    @property
+    def asks_people(self) -> tuple[tuple[int, ...], ...]:
+        return self.counted.asks_people
+
+    def uninformative(self, records: int | None = None) -> str:
+        text, whole = plan_warning(self, records)
+        return text if whole else ""
+
+    def rehearse(self, records: int, booking: Booking) -> None:
+        """Refuse what cannot be released, from public numbers."""
+        require_room(self.counted.largest, records, where="release")
+        if self.measured.shifts is not None and records > (self.records or 0):
+            raise UsageError(
+                f"the plan moves answers on purpose, for {self.records or 0:,} records, and there are {records:,}",
+                hints=[(f"--rows {records}", "plans for that many"), ('method="optimal"', "moves nothing")],
+            )
+        self.measured.prepare(self.scales)
+        rehearse(self, records, booking)
+
+    def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Release:  # noqa: ARG002
+        """Reserve, count, add noise, keep; what was kept before comes back as it is."""
+        self.certificate.require(at_most=self.share)  # Thm 1, before anything is spent; and again where noise is added
+
+        made: list[Release] = []
+
+        def act(booking: Booking) -> str:
+            histogram = count()
+            z = noisy_rows(self, histogram, noise)
+            made.append(build_release(self, z, histogram.public_records, booking))
+            return made[0].to_json()
+
+        kept = spend.step(self.cost, self.counted_questions, "", act, asked=self.questions)
+        if made and kept is made[0].to_json():  # what was kept is what was just made: no need to read it again
+            return made[0]
+        return read_kept(kept, from_json)
+
+    def __str__(self) -> str:
+        return shown(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: everything needed to check the plan again, and what a person wants to know; sealed."""
+        data = {"format": self.format(PLAN), **self.essence(), "method": self.method, "about": self.about}
+        more = {
+            "answers": self._answers(),
+            "gains": [
+                {"question": title, "plain_epsilon": finite(plain.epsilon), "gain": finite(plain.gain)}
+                for title, plain in zip(self.workload.titles, self.baselines.questions, strict=True)
+            ],
+        }
+        return sealed({**data, **more})
+
+    def _answers(self) -> list[dict[str, Any]]:
+        """What is known of each answer; of very many, what is known of those that follow one another and are alike."""
+        named = len(self.workload.answers) <= MANY_ANSWERS
+        out: list[dict[str, Any]] = []
+        for k, (answer, error) in enumerate(zip(self.workload.answers, self.errors, strict=True)):
+            facts = {
+                "question": self.workload.titles[answer.question],
+                "unit": answer.unit,
+                "within": None if answer.within is None else str(answer.within),
+                "rmse": error.rmse,
+                "typical_error": error.typical,
+                "half_width_95": error.half_width,
+                "plain_as_strict_95": _width(self.baselines.strict[k]),
+                "plain_at_worst_case_95": _width(self.baselines.worst[k]),
+                "exact": self.is_exact(answer),
+            }
+            if named:
+                out.append({"label": answer.label, **facts})
+            elif out and {"answers": out[-1]["answers"], **facts} == out[-1]:
+                out[-1]["answers"] += 1
+            else:
+                out.append({"answers": 1, **facts})
+        return out
+
+    def _columns(self) -> Columns:
+        """A row for each answer that would be released, as releases have them, with errors instead of values."""
+        answers, titles = self.workload.answers, self.workload.titles
+        groups, called = columns_of(answers), names(answers)
+        head = [(name, TEXT) for name in ("question", *own_columns(groups, ("question", *_ERRORS, *_WORDS)))]
+        head += [(name, NUMBER) for name in _ERRORS] + [(name, TEXT) for name in _WORDS]
+
+        def row(k: int, answer: Answer) -> list[Any]:
+            error, by = self.errors[k], dict(answer.groups)
+            within = None if answer.within is None else float(answer.within)
+            plain = [_width(self.baselines.strict[k]), _width(self.baselines.worst[k])]
+            told = [answer.unit, "exact" if self.is_exact(answer) else "", called[k]]
+            cells = [by.get(name, "") for name in groups]
+            return [titles[answer.question], *cells, error.typical, error.half_width, within, *plain, *told]
+
+        return Columns.of(head, (row(k, answer) for k, answer in enumerate(answers)))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the plan as JSON; a file that is there is replaced only if it is a plan that we wrote."""
+        return write_file(path, json_text(self.to_dict()), PLAN_FILE)
+
+
+MANY_ANSWERS = 10_000  # of more than these a plan's file holds no names: they follow from the questions
+
+
+def _width(error: ErrorOf | None) -> float | None:
+    return None if error is None else finite(error.half_width)
+
+
+def measure(how: object, asked: Workload, put: Stack) -> Measured:
+    """The way from other rows to those that were asked for, by its name."""
+    kinds: dict[str, type[Measured]] = {kind.how: kind for kind in (RowForRow, LeastSquares, Consistent, Together)}
+    if not isinstance(how, str) or how not in kinds:
+        raise UsageError("the plan works its answers out in a way that this version does not know")
+    return kinds[how](asked, put)
+
+
+def require_few(questions: Sequence[object]) -> None:
+    """Refuse more questions than a plan can hold: each is worked out by itself, whatever it says."""
+    if len(questions) > MOST_QUESTIONS:
+        raise UsageError(
+            f"a plan of {len(questions):,} questions; it can hold {MOST_QUESTIONS:,}",
+            hints=["ask for tables, ranges or a matrix: each is one question with many answers"],
+        )
+
+
+def _require_listed(data: dict[str, Any], measured: dict[str, Any]) -> None:
+    """Refuse rows that exist in a shape alone, before room is made for them: a plan lists every scale and answer."""
+    put = measured.get("questions", [])
+    require_few(data["questions"])
+    require_few(put)
+    most = len(data["scales"]) + len(data["answers"])
+    if max(listed_rows(data["questions"]), listed_rows(put)) > most:
+        raise ValueError("rows that are not listed")
+
+
+def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title: str = "") -> Plan:
+    """A plan back from JSON, certified anew: what the file says about itself is not believed."""
+    if not isinstance(data, dict) or not PLAN.reads(data.get("format")):
+        raise UsageError("not a plan of this version", hints=["dxp plan … writes one"])
+    try:
+        if not is_sealed(data):
+            raise UsageError(
+                "the plan file was edited or damaged: its seal is broken", hints=["dxp plan … plans again"]
+            )
+        if data["policy"]["metric"]["digest"] != metric.digest or data["policy"]["dataset"] != dataset:
+            raise UsageError(
+                "the plan was made for another policy, or another version of it", hints=["dxp plan … plans again"]
+            )
+        given = data.get("measured") or {}
+        _require_listed(data, given)
+        questions = Stack(tuple(from_dict(q) for q in data["questions"]))
+        scales = tuple(float.fromhex(s) for s in data["scales"])
+        share, rows = written_fraction(data["share"]), data["rows"]
+        method = str(data["method"])
+        about = str(data.get("about", ""))
+        put = Stack(tuple(from_dict(q) for q in given["questions"])) if given else None
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows < 1 << 62):
+            raise ValueError("rows")
+    except (
+        KeyError,
+        IndexError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        QuestionError,
+    ):
+        raise UsageError("the plan file is damaged", hints=["dxp plan … plans again"]) from None
+    if not 0 < share <= 1:
+        raise UsageError("the plan file is damaged: its share is not between 0 and 1")
+    workload = questions.on(metric.universe)
+    measured = AsAsked(workload) if put is None else measure(given.get("how"), workload, put)
+    if len(scales) != measured.workload.rows:
+        raise UsageError("the plan file is damaged: its scales are not those of its questions", hints=["dxp plan …"])
+    plan = Plan(
+        questions=questions,
+        workload=workload,
+        metric=metric,
+        scales=scales,
+        share=share,
+        method=method,
+        records=rows,
+        title=title,
+        dataset=dataset,
+        measured=measured,
+        about=about,
+    )
+    plan.certificate.require(at_most=share)
+    if not plan.measured.as_asked:
+        _ = plan.errors  # refuses what does not follow from the counted rows
+        if data["format"] in map(PLAN.numbered, RECONSTRUCTED):
+            plan.measured.adopt(_reconstruction(given, workload.rows, len(scales)), scales)
+    return plan
+
+
+def _reconstruction(given: dict[str, Any], asked: int, counted: int) -> WayBack:
+    try:
+        return WayBack.from_dict(given["reconstruction"], asked, counted)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise UsageError("the plan file is damaged: its reconstruction", hints=["dxp plan … plans again"]) from None

@@ -1,0 +1,416 @@
+"""The ways to share a budget: each proposes scales, all are certified alike.
+
+`MAKERS` lists them in the order in which `method="auto"` tries them.  To add one, add a `Maker`: its name, whether it
+applies to a task, and what it proposes.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.exact.rounding import round_up
+from dxprivacy.mechanisms.linear.planning.constraints import (
+    Constraints,
+    constraints_by_direction,
+    fill,
+    fixed,
+    of_what_is_left,
+)
+from dxprivacy.mechanisms.linear.planning.problem import Candidate, Proposal, Task
+from dxprivacy.mechanisms.linear.strategies.other_rows import (
+    by_consistent_noise,
+    by_shifting,
+    by_strategy,
+    may_be_consistent,
+    may_be_shifted,
+    may_use_strategy,
+    quickly_shifted,
+    redundant,
+)
+from dxprivacy.optimize.barrier import evened, loss_of, optimise
+from dxprivacy.optimize.pair_constraints import Pairs
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import LaplaceCost
+
+_SAFETY = 1.0 + 2.0**-40  # proposals come from floats: leave room, the certificate decides
+WORTH_IT = 1 - 1 / 1.1**2  # of the squared error: other rows must lower the error by a tenth
+_BY_FAR = 1 - 1 / 2.0**2  # half the error, at least
+_SEARCHES = 40  # for pairs that are not yet among the constraints
+_SHORT = 1 + 1e-8  # of a pair's limit: not worth another search
+_RIVALS = ("matrix", "consistent")
+CLOSE = 1e-6  # a gap at which nothing is left to be gained
+MAX_NEWTON = 30_000_000_000  # operations of one Newton step: about 2,000 rows
+MAX_NEWTON_AUTO = 1_000_000_000  # about 700 rows: some seconds in all
+MAX_TABLES = 500  # each of which is looked at by itself
+MAX_ROUNDS_WORK = 500_000_000  # loads looked at in all rounds of strategy 3, for auto
+
+
+@dataclass(frozen=True)
+class Maker:
+    """A method: its name, where it applies, what it proposes.
+
+    Those that count other rows than the ones asked for (`instead`) start from the best that was found for these.
+    """
+
+    name: str
+    applies: Callable[[Task], bool]
+    propose: Callable[[Task], Iterator[Proposal]] | None = None
+    instead: Callable[[Task, Candidate | None], Iterator[Proposal]] | None = None
+    in_auto: Callable[[Task], bool] = lambda _: True
+
+    def proposals(self, task: Task, own: Candidate | None) -> Iterator[Proposal]:
+        """What it proposes."""
+        if self.propose is not None:
+            return self.propose(task)
+        if self.instead is None:
+            raise TypeError("a maker proposes something")
+        return self.instead(task, own)
+
+
+def try_maker(task: Task, maker: Maker, own: Candidate | None = None) -> tuple[Candidate, float | None]:
+    """The best certified proposal of one method, and a lower bound on the loss, where it found one."""
+    if maker.propose is not None and not maker.applies(task):
+        raise NotCertified(
+            f"too many pairs or rows for method “{maker.name}”", hints=[("method=same-scale", "works at any size")]
+        )
+    best: Candidate | None = None
+    floor: float | None = None
+    for proposal in maker.proposals(task, own):
+        found = task.certified(maker.name, proposal)
+        floor = proposal.floor if floor is None else floor
+        if best is None or task.better(task.merit(found), task.merit(best)):
+            best = found
+        if task.watch.over:
+            break
+    if best is None:
+        raise NotCertified(f"method “{maker.name}” found nothing", hints=[("method=same-scale", "works at any size")])
+    return best, floor
+
+
+def best_of_all(task: Task) -> Candidate:
+    """The best certified plan of all methods that apply; of equally good ones the first.
+
+    Other rows than those asked for are taken where the error is a tenth less: their answers are not whole numbers.
+    """
+    simple = simplest(task)
+    if redundant(task):  # more questions than there is to know: other rows win by far, if there are any
+        found = _instead(task, simple)
+        merit = _merit(task, found[0]) if found else None
+        if merit is not None and task.better(merit, task.merit(simple), by=_BY_FAR):
+            return found[0]
+    own, floor = best_of_own_rows(task)
+    others = [] if good_enough(task, own) else _instead(task, own)
+    return task.rated(preferred(task, own, others), floor)
+
+
+def good_enough(task: Task, own: Candidate) -> bool:
+    """Whether all targets are met: then what is left of the budget is kept."""
+    return bool((task.targets > 0).any()) and task.merit(own)[0] == 0
+
+
+def preferred(task: Task, own: Candidate, others: Iterable[Candidate]) -> Candidate:
+    """The rows that were asked for, unless they are good enough, or others are worth it."""
+    best, most = own, task.merit(own)
+    for other in [] if good_enough(task, own) else _without_noisier(task, others):
+        merit = _merit(task, other)
+        if merit is not None and task.better(merit, most, by=WORTH_IT):
+            best, most = other, merit
+    return best
+
+
+def _without_noisier(task: Task, others: Iterable[Candidate]) -> list[Candidate]:
+    """Of independent and of consistent noise the one that errs less: neither has to be worth it beside the other."""
+    found = list(others)
+    rivals = [(other, merit) for other in found if other.method in _RIVALS and (merit := _merit(task, other))]
+    for one, merit in rivals:
+        if any(task.better(theirs, merit) for _, theirs in rivals):
+            found.remove(one)
+    return found
+
+
+def _merit(task: Task, other: Candidate) -> tuple[int, float] | None:
+    """That of rows in place of those asked for; None where the way back is more than can be worked out."""
+    try:
+        return task.merit(other)
+    except NotCertified:
+        return None
+
+
+def _instead(task: Task, own: Candidate) -> list[Candidate]:
+    """What the methods that count other rows find, those that find anything."""
+    out = []
+    for maker in MAKERS:
+        if maker.instead is None or task.watch.over or not (maker.in_auto(task) and maker.applies(task)):
+            continue
+        try:
+            out.append(try_maker(task, maker, own)[0])
+        except NotCertified:
+            continue
+    return _without_noisier(task, out)
+
+
+def best_of_own_rows(task: Task) -> tuple[Candidate, float | None]:
+    """The best certified scales for the rows that were asked for, and a lower bound on the loss of any.
+
+    Once the gap is closed and no targets are given, no method can gain anything: the rest is not tried.  With targets
+    the number that are met comes first, which is no convex question, so all are tried.
+    """
+    best: Candidate | None = None
+    floor: float | None = None
+    for maker in MAKERS:
+        late = best is not None and task.watch.over
+        if maker.propose is None or late or not (maker.applies(task) and maker.in_auto(task)):
+            continue
+        found, bound = try_maker(task, maker)
+        floor = bound if floor is None else floor
+        if best is None or task.better(task.merit(found), task.merit(best)):
+            best = found
+        gap = task.rated(best, floor).certificate.gap
+        if gap is not None:
+            task.watch.gap(gap)
+            if gap <= CLOSE and (len(best.scales) == 1 or not (task.targets > 0).any()):
+                break
+    if best is None:
+        raise NotCertified("no method applies", hints=["this is a bug: please report it"])
+    return best, floor
+
+
+def _same_scale(task: Task) -> Iterator[Proposal]:
+    """Strategy 2: one scale, in the answers' units, equal to the joint sensitivity; exact, rounded up once."""
+    exact = Fraction(task.even_bound.upper) / task.share
+    if task.spent is not None:
+        exact = max(exact, Fraction(task.growth_beside_spent * _SAFETY))
+    by_relative = {r: round_up(exact * Fraction(r)) if r else 0.0 for r in set(task.even_scales)}
+    scales = np.array([by_relative[r] for r in task.even_scales])
+    scales = np.where(scales > 0, np.maximum(scales, task.targets), 0.0)
+    alone = len(scales) == 1 and task.even_bound.exact and task.spent is None
+    yield Proposal(scales, _just_below(task.loss_of(scales)) if alone else None)  # one row: the closed form
+
+
+def _table_by_table(task: Task) -> Iterator[Proposal]:
+    """One scale for each table, where pairs are too many: along each attribute what tables need alone adds up."""
+    next(_same_scale(task))  # refuses where nothing is left
+    system = constraints_by_direction(task.workload, task.metric, task.share)
+    w, _ = _least_loss(task, system)
+    scales = _as_scales(task, w, system)
+    together = float(max_ratio(LaplaceCost(task.workload, scales), task.metric).upper / task.share)
+    yield Proposal(np.where(scales > 0, np.maximum(scales * min(together * _SAFETY, 1.0), task.targets), 0.0))
+
+
+def _equal_split(task: Task) -> Iterator[Proposal]:
+    """Strategy 1: every row that needs noise gets the same part of the budget, or one that follows its weight."""
+    system = _system(task)
+    own = system.pairs.own()[0]
+    parts = float(task.importance[np.isfinite(own[system.variable])].sum())
+    yield Proposal(_as_scales(task, own * _per_variable(task.importance, system) / (parts or 1.0), system))
+
+
+def _psa(task: Task) -> Iterator[Proposal]:
+    """Strategy 3: in rounds, each row its part of what is left on its own pairs."""
+    system = _system(task)
+    caps = _caps(task, system)
+    pull = _per_variable(task.importance, system)
+    rounds = of_what_is_left(system.pairs, pull)
+    w = fill(system.pairs, rounds, np.where(_limited(system), caps, 0.0), jointly=False, watch=task.watch)
+    yield Proposal(_as_scales(task, np.where(_limited(system), w, np.inf), system))
+
+
+def _filled(task: Task) -> Iterator[Proposal]:
+    """Progressive filling, in the proportions of strategy 1, of strategy 2 and of the targets."""
+    system, each = _small_system(task), _system(task)
+    pairs, limited = system.pairs, _limited(system)
+    wanted = _caps(task, system)
+    caps = np.where(limited, wanted, 0.0)
+    pull = _per_variable(task.importance, system)
+    own = np.where(limited, _per_variable(each.pairs.own()[0][each.variable], system), 0.0) * pull
+    proportions = [own, np.where(limited, _per_variable(task.units, system) * pull, 0.0)]
+    if np.isfinite(wanted).any():
+        proportions.append(np.where(limited, np.where(np.isfinite(wanted), wanted * pull, own), 0.0))
+    for p in proportions:
+        w = fill(pairs, fixed(p), caps, watch=task.watch)
+        yield Proposal(_as_scales(task, np.where(limited, w, np.inf), system))
+    targeted = np.isfinite(wanted) & limited
+    if targeted.any() and not targeted[limited].all():  # targets first, but a tenth of every pair is kept for the rest
+        first = fill(pairs, fixed(own), np.where(targeted, caps, 0.0), part=0.9, watch=task.watch)
+        w = fill(pairs, fixed(own), caps, first, watch=task.watch)
+        yield Proposal(_as_scales(task, np.where(limited, w, np.inf), system))
+
+
+def _optimal(task: Task) -> Iterator[Proposal]:
+    """The least loss, with a lower bound on that of any other scales for the same rows.
+
+    Where pairs are searched for, those on which it is short are added until there are none.
+    """
+    if _one_row(task):  # the closed form, exactly
+        (closed,) = _same_scale(task)
+        yield Proposal(closed.scales, _just_below(task.loss_of(closed.scales)))
+        return
+    for _ in range(_SEARCHES):
+        system = _small_system(task)
+        w, floor = _least_loss(task, system)
+        if system.searched is None or task.watch.over:
+            break
+        more, factor = system.searched.more(np.where(task.free, np.inf, w[system.variable]))
+        if more is None or factor <= _SHORT:
+            break
+        task.keep(more)
+    # Where rows share a variable, others that do not might do better: then nobody knows a bound.
+    yield Proposal(_as_scales(task, w, system), floor if system.by_row else None)
+
+
+def _one_row(task: Task) -> bool:
+    """Whether one row alone is limited, and by nothing that was spent."""
+    system = _system(task)
+    alone = system.searched is None or int((~task.free).sum()) == 1
+    return alone and system.by_row and task.spent is None and int(_limited(system).sum()) == 1
+
+
+def _least_loss(task: Task, system: Constraints) -> tuple[Floats, float]:
+    """The precision of the least loss under the pairs of a system, and a lower bound on any loss."""
+    limited = np.flatnonzero(_limited(system))
+    w = np.full(system.count, np.inf)
+    if not len(limited):
+        return w, 0.0
+    pairs, caps = system.pairs.among(limited), _caps(task, system)[limited]
+    power = task.loss.power
+    if power is None:
+        w[limited], floor = _least_largest(pairs, _per_variable(task.reference, system)[limited], caps)
+    else:
+        a = np.zeros(system.count)
+        np.add.at(a, system.variable, np.where(task.free, 0.0, task.weights / task.reference**power))
+        found = optimise(pairs, a[limited], power, caps, watch=task.watch)
+        block = np.zeros(system.count, dtype=np.int64)
+        block[system.variable] = task.workload.block_of
+        tidy = evened(pairs, found.w, block[limited])
+        w[limited] = tidy if loss_of(tidy, a[limited], power) <= found.loss + 1e-10 * abs(found.loss) else found.w
+        floor = found.lower_bound
+        if power == 0:  # measured by the references too
+            noisy = np.isin(system.variable, limited) & ~task.free
+            floor -= float(task.weights[noisy] @ np.log(task.reference[noisy]))
+    return w, floor
+
+
+def _just_below(loss: float) -> float:
+    """The loss before roundings."""
+    return loss - abs(loss) * 2.0**-48 - 2.0**-48
+
+
+def _least_largest(pairs: Pairs, reference: Floats, caps: Floats) -> tuple[Floats, float]:
+    """All rows alike, measured by their references: one factor for all, which is strategy 2."""
+    even = np.minimum(1.0 / reference, caps)
+    most = float(pairs.used(even).max(initial=0.0))
+    w = np.minimum(even / most, caps) if most else even
+    # A largest loss t means w >= 1 / (t reference), so used(1 / reference) / t <= 1; and w <= cap where there is one.
+    floor = max(float(pairs.used(1.0 / reference).max(initial=0.0)), float((1.0 / (caps * reference)).max()))
+    return w, floor * (1 - 1e-12)
+
+
+def _system(task: Task) -> Constraints:
+    if task.system is None:
+        raise NotCertified("too many pairs for this method", hints=[("method=same-scale", "works at any size")])
+    return task.system
+
+
+def _small_system(task: Task) -> Constraints:
+    system = _system(task)
+    return system if system.searched is not None else task.small_system or system
+
+
+def _limited(system: Constraints) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Which variables any pair limits; the others are answered exactly."""
+    return np.asarray(np.isfinite(system.pairs.own()[0]))
+
+
+def _per_variable(values: Floats, system: Constraints) -> Floats:
+    """From rows to variables: the largest."""
+    out = np.zeros(system.count)
+    np.maximum.at(out, system.variable, values)
+    return out
+
+
+def _caps(task: Task, system: Constraints) -> Floats:
+    """The precision that is good enough, infinite where no target was given."""
+    caps = np.full(system.count, np.inf)
+    with np.errstate(divide="ignore"):
+        np.minimum.at(caps, system.variable, np.where(task.targets > 0, 1.0 / task.targets, np.inf))
+    return caps
+
+
+def _as_scales(task: Task, precision: Floats, system: Constraints) -> Floats:
+    """From w per variable to scales per row: safely larger, never below the target, 0 where nothing limits."""
+    w = np.where(task.free, np.inf, precision[system.variable])
+    with np.errstate(divide="ignore"):
+        scales = np.where(np.isfinite(w), _SAFETY / w, 0.0)
+    scales = np.where(scales <= task.targets * _SAFETY**2, task.targets, scales)
+    return np.where(np.isfinite(w), scales, 0.0)
+
+
+def _any(task: Task) -> bool:  # noqa: ARG001
+    return True
+
+
+def _has_system(task: Task) -> bool:
+    return task.system is not None
+
+
+def _has_few_tables(task: Task) -> bool:
+    return len(task.workload.blocks) <= MAX_TABLES
+
+
+def _has_tables_only(task: Task) -> bool:
+    return task.system is None and len(task.workload.blocks) > 1
+
+
+def _newton(task: Task) -> int:
+    """What a Newton step takes: quadratic in the smaller of variables and pairs in play; none for the largest error."""
+    pairs = _small_system(task).pairs
+    rows = min(pairs.size, 3 * pairs.count)
+    return 0 if task.loss.power is None else min(rows, pairs.count) ** 2 * max(rows, pairs.count)
+
+
+def _can_optimise(task: Task) -> bool:
+    return _has_system(task) and _newton(task) <= MAX_NEWTON
+
+
+def _few_rounds(task: Task) -> bool:
+    """Where as many rounds as variables take a few seconds."""
+    pairs = _system(task).pairs
+    return pairs.count * pairs.entries <= MAX_ROUNDS_WORK
+
+
+def _never(task: Task) -> bool:  # noqa: ARG001
+    return False
+
+
+def simplest(task: Task) -> Candidate:
+    """What always works."""
+    return task.certified("same-scale", next(_same_scale(task)))
+
+
+def _by_strategy(task: Task, own: Candidate | None) -> Iterator[Proposal]:
+    return by_strategy(task, own or simplest(task))
+
+
+def _by_consistent_noise(task: Task, own: Candidate | None) -> Iterator[Proposal]:
+    return by_consistent_noise(task, own or simplest(task))
+
+
+def _by_shifting(task: Task, own: Candidate | None) -> Iterator[Proposal]:
+    return by_shifting(task, own or best_of_own_rows(task)[0])
+
+
+MAKERS: tuple[Maker, ...] = (
+    Maker("same-scale", _any, _same_scale),
+    Maker("by-table", _has_few_tables, _table_by_table, in_auto=_has_tables_only),
+    Maker("optimal", _can_optimise, _optimal, in_auto=lambda task: _newton(task) <= MAX_NEWTON_AUTO),
+    Maker("fill", _has_system, _filled),
+    Maker("psa", _has_system, _psa, in_auto=_few_rounds),
+    Maker("equal-split", _has_system, _equal_split, in_auto=_never),  # filling in its proportions is never worse
+    Maker("matrix", may_use_strategy, instead=_by_strategy),
+    Maker("consistent", may_be_consistent, instead=_by_consistent_noise),
+    Maker("biased", may_be_shifted, instead=_by_shifting, in_auto=quickly_shifted),
+)

@@ -1,0 +1,71 @@
+"""What plain DP does for quantiles: one number is chosen by the exponential mechanism, which looks at ranks alone.
+
+Between the numbers of the records a rank changes by one a record, beyond them not at all.  As if numbers lay evenly
+over half of their range, the way our own errors are reckoned before a release, a number that is t below or above the
+quantile is chosen with a probability in proportion to exp(-ε m(t) / 2), m(t) the records in between: a law with two
+sides, each falling up to the last record and level behind it.
+"""
+
+import math
+from typing import NamedTuple
+
+from dxprivacy.universe.answers import COVERAGE, ErrorOf, Inverse
+
+_HALVINGS = 60
+_FLAT = 1e-2
+
+
+class _Side(NamedTuple):
+    """One side of the law: it falls at a rate over a stretch with records, and is level over one without."""
+
+    rate: float
+    falling: float
+    level: float
+
+    @property
+    def bottom(self) -> float:
+        return math.exp(-self.rate * self.falling)
+
+    def moment(self, power: int) -> float:
+        """The integral of t to a power, 0, 1 or 2, over the side."""
+        next_power, x = power + 1, self.rate * self.falling
+        if x < _FLAT:  # hardly falling: what follows would be a difference of equals
+            falls = self.falling**next_power * (1 / next_power - x / (next_power + 1))
+        else:
+            left = self.bottom * sum(x**k / math.factorial(k) for k in range(next_power))
+            falls = math.factorial(power) / self.rate**next_power * (1 - left)
+        end = self.falling + self.level
+        return falls + self.bottom * (end**next_power - self.falling**next_power) / next_power
+
+    def beyond(self, t: float) -> float:
+        """How much lies farther away."""
+        if t >= self.falling:
+            return self.bottom * max(self.falling + self.level - t, 0.0)
+        return (math.exp(-self.rate * t) - self.bottom) / self.rate + self.bottom * self.level
+
+
+def chosen_quantile(recipe: Inverse, epsilon: float, records: int | None, *, grouped: bool) -> ErrorOf:
+    """The error of a quantile that is chosen under plain DP, at so large an epsilon for this quantile alone.
+
+    Whoever moves from one group to another changes the scores of two, each by the larger of q and 1 - q.
+
+    >>> from fractions import Fraction as F
+    >>> from dxprivacy.universe.answers import Ramps
+    >>> ramps = Ramps(F(0), F(10), 10, 10, F(100))
+    >>> recipe = Inverse(0, ramps, F(1, 2), F(0), (F(0), F(0)))
+    >>> found = chosen_quantile(recipe, 0.1, 1000, grouped=False)
+    >>> round(found.typical, 2), round(found.half_width, 2)
+    (1.0, 3.0)
+    """
+    share, reach, hidden = float(recipe.at), recipe.reach, recipe.hidden(records)
+    if grouped:
+        epsilon /= 2 * max(share, 1 - share)
+    rate = epsilon / 2 * max(float((records or 0) * recipe.share), 1.0) / reach
+    sides = [_Side(rate, part * reach, reach / 2) for part in (share, 1 - share)]
+    whole, first, second = (sum(side.moment(power) for side in sides) for power in range(3))
+    low, high = 0.0, 2 * reach
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        enough = sum(side.beyond(middle) for side in sides) <= (1 - COVERAGE) * whole
+        low, high = (low, middle) if enough else (middle, high)
+    return ErrorOf(math.sqrt(second / whole) + hidden, first / whole + hidden, high + hidden, hidden)

@@ -1,0 +1,368 @@
+"""The matrix mechanism under a policy: which rows to count, so that least squares gives the asked ones most precisely.
+
+Attributes that no question connects have budgets of their own (for a sum of attributes), so each component of the
+workload is planned for itself: over the cells that its questions tell apart where these are few, by weighted tables in
+closed form where the questions are tables, and otherwise by counting what was asked.  Under any other distance, and
+where records may be added and removed, all questions share one budget, and are planned together.  What comes out is a
+proposal: whole rows and float scales, certified by the planner like any other.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified, SeparatesIdentical, TooLarge, UsageError
+from dxprivacy.exact.arrays import Bools, Floats, Ints
+from dxprivacy.mechanisms.linear.estimators.least_squares import MOST_CELLS as MOST_LEAST_SQUARES
+from dxprivacy.mechanisms.linear.estimators.least_squares import Component, LeastSquares, components, tables_of
+from dxprivacy.mechanisms.linear.strategies.separated_records import Cells, cells_told_apart, classes_of, everybody
+from dxprivacy.mechanisms.linear.strategies.table_costs import budgets_of_tables, sharing_a_budget
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.with_other import present
+from dxprivacy.optimize.deadline import Watch
+from dxprivacy.optimize.strategies import Effort, Problem, choose
+from dxprivacy.optimize.strategies.strategy_limits import limit, unbiased_limit
+from dxprivacy.optimize.tables import choose as choose_tables
+from dxprivacy.privacy.costs import Cost
+from dxprivacy.queries.asked import Asked, Stack
+from dxprivacy.queries.kinds.matrix_query import Matrix
+from dxprivacy.queries.strategy_rows import Groups, Steps, Tally
+from dxprivacy.universe.blocks import AlongAxis, Block, OneHot
+from dxprivacy.universe.workload import Workload
+
+MOST_CELLS = 320
+_FEW_CELLS = 64  # so many are looked at in any case, beside tables
+_GRID_BITS = 20
+_MOST_PARTS = 1024  # of which the entries of a row are multiples, for the row to be exact
+_STEPS = 256  # of the noise of a row of fractions, at least
+_SIMPLE = 2.0**-43  # how far a float may be from the fraction that it stands for
+_ALIKE = 1e3  # times as large, at most
+_FEWEST_BITS = 5  # coarse parts only make a strategy a little less good
+_LARGEST_BITS = 42  # of an entry: a million records still have room in 64 bits
+_MOST_ENTRIES = 2_000_000
+_LIMIT = "the best independent (continuous) Laplace noise, a limit that may be unreachable"
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What one component counts: questions, their scales, in words; its error, and what no independent Laplace noise
+    goes below."""
+
+    questions: tuple[Asked, ...]
+    scales: Floats
+    name: str
+    total: float
+    limit: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """A proposal for a whole workload."""
+
+    measured: LeastSquares
+    scales: Floats
+    about: str
+
+
+def counted_for(
+    workload: Workload,
+    metric: Metric,
+    share: Fraction,
+    importance: Floats,
+    own_scales: Sequence[float],
+    part: Component,
+    *,
+    spent: Cost | None,
+    watch: Watch,
+    effort: Effort,
+) -> Counted | None:
+    """The best that one component may count, or None where nothing but itself applies."""
+    task = _Part(workload, metric, share, spent, importance, np.asarray(own_scales), part)
+    return task.best(watch, effort=effort, progress=None)
+
+
+def propose(
+    workload: Workload,
+    metric: Metric,
+    share: Fraction,
+    importance: Floats,
+    own_scales: Sequence[float],
+    *,
+    spent: Cost | None = None,
+    watch: Watch,
+    effort: Effort,
+    progress: Progress | None = None,
+) -> Strategy | None:
+    """The best strategy that the recipes find, or None where none applies.
+
+    `importance` says how much the squared error of each row counts, in steps of its grid; `own_scales` are what the
+    rows would get if they were counted themselves.
+    """
+    if workload.universe.people is not None:
+        return None  # what a person with several rows costs is not that of one row
+    parts = components(workload.blocks, ())
+    if not parts:
+        return None
+    if len(parts) > 1 and present(metric).axes is None:
+        parts = [sharing_a_budget(parts)]
+    found = []
+    for part in parts:
+        task = _Part(workload, metric, share, spent, importance, np.asarray(own_scales), part)
+        best = task.best(watch, effort=effort, progress=progress)
+        if best is None:
+            return None
+        found.append(best)
+    if not any(f.name for f in found):
+        return None
+    public = workload.universe.absent is None
+    constant = [b for b in workload.blocks if public and not any(b.moving(a).any() for a in b.axes)]
+    questions = tuple(q for f in found for q in f.questions)
+    scales = np.concatenate([f.scales for f in found])
+    if not len(scales) and constant:
+        return None
+    return Strategy(LeastSquares(workload, Stack(questions)), scales, _about(found))
+
+
+def _about(found: Sequence[Counted]) -> str:
+    """In words: what is counted, and how far it is from the limit."""
+    names = list(dict.fromkeys(f.name for f in found if f.name))
+    text = f"counts {' and '.join(names)}, and works the answers out by least squares"
+    if all(f.limit for f in found):
+        times = math.sqrt(sum(f.total for f in found) / sum(f.limit or 0.0 for f in found))
+        text += f"; error at most {times:.3g} times that of {_LIMIT}"
+    return text
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One component of a workload, and all that is needed to plan it."""
+
+    workload: Workload
+    metric: Metric
+    share: Fraction
+    spent: Cost | None
+    importance: Floats
+    own_scales: Floats
+    part: Component
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [self.workload.blocks[b] for b in self.part.asked]
+
+    @property
+    def rows(self) -> Ints:
+        spans = [
+            np.arange(self.workload.offsets[b], self.workload.offsets[b] + self.workload.blocks[b].rows)
+            for b in self.part.asked
+        ]
+        return np.concatenate(spans).astype(np.int64)
+
+    def best(self, watch: Watch, *, effort: Effort, progress: Progress | None) -> Counted | None:
+        """The least error of those that apply."""
+        if not (self.own_scales[self.rows] > 0).any():
+            return self._itself()
+        tables = self._by_tables(watch, effort=effort)
+        cells = None
+        if tables is None or effort != "quick" or cells_told_apart(self.blocks, self.part.axes) <= _FEW_CELLS:
+            cells = self._by_cells(watch, effort=effort, progress=progress)
+        found = [f for f in (tables, cells) if f is not None]
+        if not found:
+            return self._itself()
+        best = min(found, key=lambda f: f.total)
+        return replace(best, limit=max((f.limit for f in found if f.limit is not None), default=None))
+
+    def _itself(self) -> Counted | None:
+        """What was asked, as it is; where least squares would not leave it so, nothing."""
+        if cells_told_apart(self.blocks, self.part.axes) <= MOST_LEAST_SQUARES or tables_of(self.blocks, ()):
+            return None
+        variances = 2 * self.own_scales[self.rows] ** 2
+        total = float(self.importance[self.rows] @ variances)
+        return Counted(tuple(question_of(b) for b in self.blocks), self.own_scales[self.rows], "", total, None)
+
+    # -- over the cells
+
+    def _by_cells(self, watch: Watch, *, effort: Effort, progress: Progress | None) -> Counted | None:
+        blocks = self.blocks
+        count = cells_told_apart(blocks, self.part.axes)
+        if count > (MOST_CELLS if len(self.part.axes) == 1 else self._most_together(effort)):
+            return None
+        cells = Cells.of(blocks, self.metric, self.share, self.spent)
+        if cells.limits is None or cells.public or cells.count < 2 or not (cells.limits > 0).all():
+            return None
+        wanted = np.vstack([b.columns(cells.representatives) for b in blocks], dtype=np.float64)
+        wanted *= np.sqrt(self.importance[self.rows])[:, None]
+        try:
+            problem = Problem(wanted.T @ wanted, cells.first, cells.second, cells.limits)
+        except UsageError:
+            return None  # cells that only public differences join
+        least = max(limit(problem, cuts=effort != "quick", watch=watch).value, unbiased_limit(problem, wanted))
+        found = choose(problem, wanted, effort=effort, progress=progress, watch=watch)
+        if not np.isfinite(found.total) or not len(found.rows):
+            return None
+        return self._whole(cells, problem, found.name, found.rows, least)
+
+    def _most_together(self, effort: Effort) -> int:
+        """So many cells of several attributes at most: their rows are explicit over all possible records.
+
+        Those in a hurry look at many cells where even more is asked (all ranges): other rows win by far there.
+        """
+        most = MOST_CELLS if effort != "quick" else max(_FEW_CELLS, min(len(self.rows), MOST_CELLS))
+        return min(most, _MOST_ENTRIES // max(2 * self.workload.universe.cells, 1))
+
+    def _whole(self, cells: Cells, problem: Problem, name: str, rows: Floats, least: float) -> Counted | None:
+        """Real rows as whole numbers, each with its scale, that tell exactly what the real ones tell.
+
+        Noughts and ones stay what they are, and so do simple fractions (hats), times what makes them whole.  Of the
+        others, rows that together tell everything may be rounded; those that tell less are rounded as combinations of
+        the questions, so that these still follow from them without bias.  What is said about the error is said of the
+        rounded rows.
+        """
+        rows = rows[np.abs(rows).max(axis=1) > 0]
+        if cells.universe.absent is None:
+            rows = _without_offset(rows)
+        else:  # a row may still be shifted, but only to where it does not count the absent
+            rows = rows - rows[:, -1:]
+            rows = rows[np.abs(rows).max(axis=1) > 0]
+        largest = np.abs(rows).max(axis=1)
+        fine = parts_of(rows / largest[:, None])
+        rounded = fine == 0
+        fine = np.where(rounded, 1 << _GRID_BITS, np.where(fine > 1, _divided(fine, largest), fine))
+        centred = rows - rows.mean(axis=1, keepdims=True)
+        if rounded.any() and np.linalg.matrix_rank(centred, tol=1e-9 * float(largest.max())) < cells.count - 1:
+            asked = np.vstack([b.columns(cells.representatives) for b in self.blocks])
+            found = _combined(asked, rows)
+            if found is None:
+                return None
+            whole, scales = found
+            questions = [cells.question(whole, Fraction(1))]
+        else:
+            order = np.argsort(-fine, kind="stable")
+            fine, largest = fine[order], largest[order]
+            whole, scales = _int(rows[order] / largest[:, None] * fine[:, None]), fine / largest
+            alike = [(f, np.flatnonzero(fine == f)) for f in dict.fromkeys(fine.tolist())]
+            questions = [cells.question(whole[at], Fraction(1, f)) for f, at in alike]
+        return Counted(tuple(questions), scales, name, problem.total(whole / scales[:, None]), least)
+
+    # -- by tables
+
+    def _by_tables(self, watch: Watch, *, effort: Effort) -> Counted | None:
+        axes, blocks = self.part.axes, self.blocks
+        asked = tables_of(blocks, ())
+        if asked is None or not axes:
+            return None
+        classes = [classes_of(blocks, axis) for axis in axes]
+        sizes = [int(c.max()) + 1 for c in classes]
+        found = budgets_of_tables(self.workload.universe, axes, classes, self.metric, self.share, self.spent)
+        if found is None:
+            return None
+        budgets, even = found
+        weights = []
+        for b, block in zip(self.part.asked, blocks, strict=True):
+            start = self.workload.offsets[b]
+            weights.append(float(self.importance[start : start + block.rows].mean()))
+        tables = [tuple(axes.index(a) for a in block.axes if a in axes) for block in blocks]
+        try:
+            chosen = choose_tables(sizes, budgets, tables, weights, closer=even and effort != "quick", watch=watch)
+        except (TooLarge, SeparatesIdentical):
+            return None
+        names = self.workload.universe.names
+        questions, scales = [], []
+        for table, scale in zip(chosen.tables, chosen.scales.tolist(), strict=True):
+            over = []
+            for a in table.attributes:
+                groups = np.zeros_like(classes[a]) if a in table.halved else classes[a]
+                signs = np.where(classes[a] == 0, 1, -1) if a in table.halved else np.ones_like(classes[a])
+                over.append(Groups(names[axes[a]], tuple(groups.tolist()), tuple(signs.tolist())))
+            questions.append(Tally(tuple(over) or (everybody(self.workload.universe),)))
+            scales += [scale] * table.rows(sizes)
+        words = f"{len(questions)} weighted tables"
+        least = chosen.limit if even else None  # where values are not equally far apart, others may be better
+        return Counted(tuple(questions), np.array(scales), words, chosen.total, least)
+
+
+def _is_whole(rows: Floats) -> Bools:
+    """Which rows consist of whole numbers."""
+    return np.asarray(np.abs(rows - np.rint(rows)).max(axis=1) < 1e-12, dtype=bool)
+
+
+def parts_of(rows: Floats) -> Ints:
+    """Of how many parts the entries of each row are whole multiples: 1 for whole numbers, 0 where none are simple.
+
+    >>> parts_of(np.array([[0.0, 1.0], [0.75, 1 / 6], [0.1234567, 1.0]]))
+    array([ 1, 12,  0])
+    """
+    found = np.where(_is_whole(rows), 1, 0)
+    for k in np.flatnonzero(found == 0).tolist():
+        parts = 1
+        for x in np.unique(rows[k]).tolist():
+            near = Fraction(x).limit_denominator(_MOST_PARTS)
+            parts = math.lcm(parts, near.denominator)
+            if abs(near - Fraction(x)) > _SIMPLE or parts > _MOST_PARTS:
+                parts = 0
+                break
+        found[k] = parts
+    return found.astype(np.int64)
+
+
+def _divided(parts: Ints, largest: Floats) -> Ints:
+    """The parts halved so often that noise has many steps: coarse ones would make intervals half a step wider."""
+    halvings = np.ceil(np.log2(np.maximum(_STEPS * largest / np.maximum(parts, 1), 1.0))).astype(np.int64)
+    return np.asarray(parts << np.minimum(halvings, _GRID_BITS), dtype=np.int64)
+
+
+def _without_offset(rows: Floats) -> Floats:
+    """The same rows less a constant each: none where they are whole, or one that makes them multiples of a simple
+    fraction, or else their middle.  The number of records is public, so that it costs and tells nothing, and it would
+    eat the bits that rounding leaves."""
+    low, high = rows.min(axis=1, keepdims=True), rows.max(axis=1, keepdims=True)
+    raised, centred = rows - low, rows - (low + high) / 2
+    whole = _is_whole(rows / np.abs(rows).max(axis=1, keepdims=True))[:, None]
+    simple = (parts_of(raised / np.where(high > low, high - low, 1.0)) > 0)[:, None]
+    return np.asarray(np.where(whole, rows, np.where(simple, raised, centred)), dtype=np.float64)
+
+
+def _int(rows: Floats) -> Ints:
+    return np.rint(rows).astype(np.int64)
+
+
+def _combined(asked: Ints, rows: Floats) -> tuple[Ints, Floats] | None:
+    """Rows in the span of the asked ones as whole combinations of these, and their scales; None where too large."""
+    from scipy.linalg import qr
+
+    centred = asked - asked.mean(axis=1, keepdims=True)
+    sizes = np.abs(centred).max(axis=1)
+    if sizes.max() > _ALIKE * sizes[sizes > 0].min():
+        return None  # whole combinations of rows of so different sizes would be too coarse for the small ones
+    centred = centred[sizes > 0] / sizes[sizes > 0, None]
+    asked = asked[sizes > 0]
+    triangle, order = qr(centred.T, mode="r", pivoting=True)
+    rank = int((np.abs(np.diag(triangle)) > 1e-10).sum())
+    basis = asked[np.sort(order[:rank])]
+    parts = (rows - rows.mean(axis=1, keepdims=True)) @ np.linalg.pinv(basis - basis.mean(axis=1, keepdims=True))
+    largest = np.abs(parts).max(axis=1)
+    keep = largest > 1e-12 * largest.max()
+    parts, largest = parts[keep], largest[keep]
+    bits = min(_GRID_BITS, _LARGEST_BITS - math.ceil(math.log2(float(np.abs(basis).max()) * rank + 1)))
+    if bits < _FEWEST_BITS:
+        return None
+    return _int(parts / largest[:, None] * 2.0**bits) @ basis, 2.0**bits / largest
+
+
+def question_of(block: Block) -> Asked:
+    """A question that asks for just these rows."""
+    names = block.universe.names
+    if isinstance(block, OneHot):
+        over = []
+        for axis in block.axes:
+            factor = block.factors[axis]
+            over.append(Groups(names[axis], tuple(factor.groups.tolist()), tuple(factor.values.tolist())))
+        return Tally(tuple(over))
+    if isinstance(block, AlongAxis):
+        return Steps.from_rows(names[block.axis], block.matrix, block.unit)
+    if block.rows * block.universe.size > 5_000_000:
+        raise NotCertified("too many entries for a plan with other rows")
+    return Matrix(block.dense(), block.unit)

@@ -1,0 +1,161 @@
+"""Methods that count other rows than those asked for: the matrix mechanism, and rows moved on purpose."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.mechanisms.linear.planning.problem import Candidate, Proposal, Task
+from dxprivacy.mechanisms.linear.strategies import biased_rows, block_max_proposals, hierarchies
+from dxprivacy.mechanisms.linear.strategies import matrix_mechanism as matrix
+from dxprivacy.mechanisms.linear.strategies.separated_records import cells_told_apart, moves
+from dxprivacy.optimize.objectives import SQUARED
+
+_SAFETY = 1.0 + 2.0**-40
+
+
+def may_use_strategy(task: Task) -> bool:
+    """Where squared errors count, nobody has several rows, and there is more than one row to gain from."""
+    return task.loss is SQUARED and task.workload.universe.people is None and task.workload.rows > 1
+
+
+def redundant(task: Task) -> bool:
+    """Whether there are far more rows than cells that they tell apart, so that their answers repeat one another."""
+    if not may_use_strategy(task) or (task.targets > 0).any():
+        return False
+    blocks = task.workload.blocks
+    axes = sorted(set().union(*(moves(b) for b in blocks)))
+    return task.workload.rows > 4 * cells_told_apart(blocks, axes)
+
+
+def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
+    """The matrix mechanism, if any strategy applies."""
+    found = matrix.propose(
+        task.workload,
+        task.metric,
+        task.share,
+        _importance(task),
+        own.scales,
+        spent=task.spent,
+        watch=task.watch,
+        effort=task.effort,
+    )
+    if found is None:
+        raise NotCertified(
+            "found no other rows to count: questions that share attributes must be tables, or tell few cells apart",
+            hints=[("several plans", "one for each kind of question"), ('method="optimal"', "counts what was asked")],
+        )
+    yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
+
+
+def may_be_consistent(task: Task) -> bool:
+    """Where other rows may be counted at all, and some of them may have noise that agrees, or noise from one law."""
+    return may_use_strategy(task) and (
+        hierarchies.applies(task.workload, task.metric) or block_max_proposals.applies(task.workload, task.metric)
+    )
+
+
+def by_consistent_noise(task: Task, own: Candidate) -> Iterator[Proposal]:
+    """Counts with noise that agrees; where tables share one budget, also tables with noise from one law."""
+    _require_consistent(task)
+    refusals: list[NotCertified] = []
+    made = False
+    for proposed in (_in_one_law, _agreeing):
+        try:
+            found = proposed(task, own)
+        except NotCertified as refused:
+            refusals.append(refused)
+            continue
+        if found is not None:
+            made = True
+            yield found
+    if refusals and not made:
+        raise refusals[0]
+
+
+def _in_one_law(task: Task, own: Candidate) -> Proposal | None:  # noqa: ARG001
+    if not block_max_proposals.applies(task.workload, task.metric):
+        return None
+    tables = block_max_proposals.propose(task.workload, task.metric, task.share, spent=task.spent)
+    return Proposal(tables.scales, measured=tables.measured, about=tables.about)
+
+
+def _agreeing(task: Task, own: Candidate) -> Proposal | None:
+    if not hierarchies.applies(task.workload, task.metric):
+        return None
+    under = hierarchies.Policed(task.metric, task.share, task.spent, task.watch, task.effort)
+    found = hierarchies.propose(task.workload, under, _importance(task), own.scales)
+    return Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
+
+
+def _require_consistent(task: Task) -> None:
+    """Refuse with the one reason that applies."""
+    if may_be_consistent(task):
+        return
+    universe, other = task.workload.universe, ('method="matrix"', "independent noise")
+    if task.loss is not SQUARED:
+        raise NotCertified("consistent noise is planned for squared errors", hints=['loss="l2"', 'method="optimal"'])
+    if universe.absent is not None:
+        raise NotCertified("consistent noise needs a public number of records", hints=[other])
+    if universe.people is not None or task.workload.wholes:
+        raise NotCertified("consistent noise is for rows, not for people with several rows or maps", hints=[other])
+    raise NotCertified(
+        "consistent noise needs several answers: along one attribute, in tables, or about few cells", hints=[other]
+    )
+
+
+def may_be_shifted(task: Task) -> bool:
+    """Where bias can lower an error at all: few records, or a very strict policy."""
+    if not biased_rows.applies(task.workload, task.records) or task.loss is not SQUARED:
+        return False
+    closest = task.metric.closest
+    allowed = math.inf if closest is None else closest.distance * float(task.share)
+    if task.spent is None and (task.records or 0) * allowed > biased_rows.WORTH_IT:  # no pair is closer
+        return False
+    return any(biased_rows.worth_trying(part, task.records or 0) for part in _parts(task))
+
+
+def quickly_shifted(task: Task) -> bool:
+    """One row is an exact problem in one variable; several are a search, for those who ask for it."""
+    return task.workload.rows == 1
+
+
+def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
+    """Rows with bias."""
+    records = biased_rows.require_applicable(task.workload, task.records)
+    parts = _parts(task)
+    if task.free.all():  # nothing that is asked is protected: it is answered exactly
+        yield Proposal(np.zeros(task.workload.rows))
+        return
+    if all(part.cells is None for part in parts):
+        raise NotCertified("too many cells for a biased plan", hints=['method="optimal"'])
+    if task.loss.absolute and any(len(part.rows) > 1 for part in parts):
+        raise NotCertified(
+            "the least absolute error with bias is known only for questions that share no pair of records",
+            details=["Those about different attributes, one question each, where distances add up, share none."],
+            hints=[('loss="l2"', "squared errors, for any questions"), ('method="optimal"', "without bias")],
+        )
+    found = biased_rows.propose(
+        task.workload,
+        parts,
+        _importance(task),
+        np.asarray(own.scales),
+        records,
+        loss=task.loss,
+        watch=task.watch,
+    )
+    if found is None:  # bias would not help: the rows themselves, as they are
+        yield Proposal(np.asarray(own.scales))
+        return
+    yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
+
+
+def _importance(task: Task) -> Floats:
+    """How much the squared error of each row counts, in steps of its grid."""
+    return np.asarray(task.weights / task.reference**2, dtype=np.float64)
+
+
+def _parts(task: Task) -> list[biased_rows.Part]:
+    return biased_rows.parts_of(task.workload, task.metric, task.share, task.spent)

@@ -1,0 +1,80 @@
+"""Tables that rows are, whether they were asked for as tables or as an explicit matrix.
+
+A row of a table is nought or one, and counts the records that have certain values of some attributes.  The rows of a
+matrix are taken apart by their attributes; each cell of a table may be there once, and cells may be missing.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.mechanisms.linear.estimators.least_squares import TableOf, table_of
+from dxprivacy.mechanisms.linear.strategies.separated_records import classes_of, combinations_of
+from dxprivacy.universe.blocks import Block, Explicit
+
+_MOST_ENTRIES = 5_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class AskedTable:
+    """Of which attributes, and the row of each cell among all rows that were asked for; -1 where it was not."""
+
+    attributes: tuple[int, ...]
+    rows: Ints
+
+
+def tables_in(asked: Sequence[Block], counted: Sequence[Block]) -> tuple[list[AskedTable], list[TableOf]] | None:
+    """All rows of a component as tables over the values that they tell apart, or None where some are none.
+
+    Counted ones are complete, and tables as they are.
+    """
+    blocks = [*asked, *counted]
+    classes = {axis: classes_of(blocks, axis) for axis in sorted({a for b in blocks for a in b.axes})}
+    found: list[AskedTable] = []
+    start = 0
+    for block in asked:
+        mine = _in_block(block, classes)
+        if mine is None:
+            return None
+        found += [AskedTable(t.attributes, np.where(t.rows >= 0, t.rows + start, -1)) for t in mine]
+        start += block.rows
+    made = [table_of(block, classes) for block in counted]
+    whole = [t for t in made if t is not None and not t.halved and (t.rows >= 0).all()]
+    return (found, whole) if found and len(whole) == len(counted) else None
+
+
+def _in_block(block: Block, classes: dict[int, Ints]) -> list[AskedTable] | None:
+    if isinstance(block, Explicit):
+        return _in_matrix(block, classes)
+    table = table_of(block, classes)
+    return None if table is None or table.halved else [AskedTable(table.attributes, table.rows)]
+
+
+def _in_matrix(block: Explicit, classes: dict[int, Ints]) -> list[AskedTable] | None:
+    axes = [axis for axis, c in classes.items() if int(c.max()) > 0]
+    sizes = [int(classes[axis].max()) + 1 for axis in axes]
+    if math.prod(sizes) * block.rows > _MOST_ENTRIES:
+        return None
+    cells = combinations_of(block.universe, {axis: classes[axis] for axis in axes})
+    columns = block.columns(cells)
+    if not ((columns == 0) | (columns == 1)).all():
+        return None
+    found: dict[tuple[int, ...], Ints] = {}
+    for number, row in enumerate(columns.reshape(block.rows, *sizes)):
+        places = np.nonzero(row)
+        values = [np.unique(x) for x in places]
+        if not all(len(v) in (1, n) for v, n in zip(values, sizes, strict=True)):
+            return None
+        fixed = [k for k, (v, n) in enumerate(zip(values, sizes, strict=True)) if len(v) < n]
+        if len(places[0]) != math.prod(n for k, n in enumerate(sizes) if k not in fixed):
+            return None
+        key = tuple(axes[k] for k in fixed)
+        mine = found.setdefault(key, np.full([sizes[k] for k in fixed], -1, dtype=np.int64))
+        at = tuple(int(values[k][0]) for k in fixed)
+        if mine[at] >= 0:
+            return None  # asked twice
+        mine[at] = number
+    return [AskedTable(attributes, rows.reshape(-1)) for attributes, rows in found.items()]

@@ -1,0 +1,57 @@
+"""`dx.mwem`: a synthetic histogram from counts, without a ledger.  The researcher's view."""
+
+from typing import Any
+
+from dxprivacy.errors import UsageError
+from dxprivacy.histogram import Histogram
+from dxprivacy.mechanisms.mwem.plan import plan_mwem
+from dxprivacy.mechanisms.mwem.run import run_mwem
+from dxprivacy.mechanisms.planned import Progress
+from dxprivacy.mechanisms.planning_target import target
+from dxprivacy.mechanisms.sampling import Noise, SystemNoise
+from dxprivacy.mechanisms.spending import Unrecorded
+from dxprivacy.mechanisms.synthesis.synthetic_data import Synthetic
+from dxprivacy.metrics import Metric
+from dxprivacy.policy import Policy
+
+
+def mwem(
+    questions: Any,
+    policy: Policy | Metric,
+    counts: object,
+    *,
+    rounds: int | str | None = None,
+    share: object = 1,
+    passes: int | None = None,
+    averaged: bool = False,
+    again: bool = False,
+    start: object = None,
+    noise: Noise | None = None,
+    progress: Progress | None = None,
+) -> Synthetic:
+    """A synthetic histogram that answers many questions at once, by MWEM.
+
+    This is the researcher's view: no ledger, so every call spends anew, and nobody counts what; within a call never
+    more than the share.  For small universes `dx.direct` is usually far better.
+
+    >>> from dxprivacy import metrics
+    >>> d = metrics.constant(4, 1)
+    >>> synth = mwem([[1, 1, 0, 0], [0, 1, 1, 0]], d, [400, 300, 200, 100], rounds=2)
+    >>> synth.histogram.shape, round(synth.histogram.sum())
+    ((4,), 1000)
+    """
+    metric = target(policy).metric
+    histogram = counts if isinstance(counts, Histogram) else None
+    if metric.universe.absent is None:
+        histogram = histogram or Histogram.of(metric.universe, counts)
+        records = histogram.total
+    else:
+        records = 0  # refused below, before anything is looked at
+    plan = plan_mwem(
+        questions, metric, records=records, rounds=rounds, share=share, passes=passes, averaged=averaged, again=again,
+        start=start,
+    )  # fmt: skip
+    if histogram is None or histogram.universe != metric.universe:
+        raise UsageError("the counts are over another universe than the metric")
+    counted = histogram
+    return run_mwem(plan, lambda: counted, Unrecorded(metric, plan.share), noise or SystemNoise(), progress=progress)

@@ -1,0 +1,160 @@
+"""A planned choice: how it is made, and how it is carried out."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified, UsageError
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.exact.rounding import is_whole, round_up
+from dxprivacy.formats.canonical import sealed
+from dxprivacy.formats.versions import CHOICE_PLAN
+from dxprivacy.mechanisms.linear.plan_facts import LARGEST_SCALE
+from dxprivacy.mechanisms.planned import Count, Planned, Progress
+from dxprivacy.mechanisms.planning_target import target
+from dxprivacy.mechanisms.sampling import Noise
+from dxprivacy.mechanisms.selection.run import chosen
+from dxprivacy.mechanisms.selection.selection_facts import ChoiceFacts
+from dxprivacy.mechanisms.selection.selection_release import (
+    ChoiceRelease,
+    build_choice,
+    choice_from_json,
+    rehearse_choice,
+)
+from dxprivacy.mechanisms.spending import Spending, read_kept
+from dxprivacy.mechanisms.uninformative import choice_warning
+from dxprivacy.metrics import Metric
+from dxprivacy.policy import Policy
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.budget_fraction import parse_share, require_spent
+from dxprivacy.privacy.costs import Cost, SelectionCost
+from dxprivacy.privacy.refusals import separates
+from dxprivacy.privacy.repair import Allowance, repaired
+from dxprivacy.queries.kinds.quantiles import Quantiles
+from dxprivacy.queries.selections import Pick, as_pick
+from dxprivacy.queries.text.selection_grammar import parse_pick
+from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.universe.workload import Workload
+from dxprivacy.wording import Displayed, shown
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Choice(ChoiceFacts, Displayed, Planned[ChoiceRelease]):
+    """What would be chosen, at which scale, certified against a policy.  It costs nothing, and holds no data.
+
+    >>> import dxprivacy as dx
+    >>> choice = dx.plan_choice(dx.most_common("element"), dx.metrics.constant(4, 1), rows=100)
+    >>> choice.scale, round(choice.shortfall(), 1)  # at most so many records fewer than the best, 95 % of the time
+    (1.0, 8.8)
+    """
+
+    told = "choice was planned", "session.plan_choice(…)"
+
+    @property
+    def reserved(self) -> SelectionCost:
+        return self.cost
+
+    @property
+    def asks(self) -> tuple[tuple[int, ...], ...]:
+        return self.workload.asks
+
+    def uninformative(self, records: int | None = None) -> str:
+        return choice_warning(self, records)
+
+    def rehearse(self, records: int, booking: Booking) -> None:
+        """Refuse scores that are too large, and a text that cannot be made."""
+        self.require_room(records)
+        rehearse_choice(self, records, booking)
+
+    def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> ChoiceRelease:  # noqa: ARG002
+        """Reserve, count, choose, keep; what was kept before comes back as it is."""
+        self.certificate.require(at_most=self.share)  # Thm 3, before anything is spent; and again where it is chosen
+
+        def act(booking: Booking) -> str:
+            histogram = count()
+            index = chosen(self, histogram, noise)
+            return build_choice(self, index, histogram.public_records, booking).to_json()
+
+        return read_kept(spend.step(self.cost, self.candidates.questions, "", act), choice_from_json)
+
+    def __str__(self) -> str:
+        return shown(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, sealed."""
+        return sealed({"format": CHOICE_PLAN.written, "title": str(self.pick), **self.essence()})
+
+
+def certified_scale(cost_of_one: Fraction, share: Fraction) -> float:
+    """The least float64 scale at which a loss that takes so much of the policy at scale 1 keeps to a share."""
+    return round_up(Fraction(cost_of_one) / share)
+
+
+def make_choice(
+    pick: Pick | Quantiles | str,
+    policy: Policy | Metric,
+    *,
+    share: object = 1,
+    flip: bool = False,
+    rows: int | None = None,
+    spent: Cost | None = None,
+    title: str = "",
+    dataset: str = "",
+) -> Choice:
+    """A certified choice; `rows` is the public number of records, where it is known.
+
+    `spent` is what was released before (such as `ledger.spent`): the choice then fits beside it on every pair.
+
+    >>> import dxprivacy as dx
+    >>> ages = dx.Universe([dx.Integers(name="age", low=0, high=9, has_other=False)])
+    >>> choice = dx.plan_choice("median age", dx.metrics.attributes(ages, {"age": {"epsilon": 1, "per": 1}}))
+    >>> choice.scale, choice.certificate.ratio, round(choice.shortfall(), 1)
+    (2.0, Fraction(1, 1), 10.6)
+    """
+    metric, title, dataset = target(policy, title, dataset)
+    wanted = parse_pick(pick) if isinstance(pick, str) else as_pick(pick) if isinstance(pick, Quantiles) else pick
+    if not isinstance(wanted, Pick):
+        raise UsageError(
+            f"not a choice: {type(wanted).__name__}", hints=['dx.most_common("job")', 'dx.median_of("age")']
+        )
+    granted = parse_share(share)
+    wanted.require_honest(metric.universe)
+    found = wanted.on(metric.universe)
+    bound = max_ratio(SelectionCost(found.workload, np.ones(found.workload.rows)), metric)
+    if bound.upper == math.inf:
+        raise separates(found.workload, metric, bound.witness)
+    allowance = Allowance(metric, granted, require_spent(spent, metric))
+    proposed: Floats = np.array([certified_scale(Fraction(bound.upper), granted)])
+    (scale,), _ = repaired(proposed, partial(_alike, found.workload), allowance, found.workload)
+    if scale >= LARGEST_SCALE:
+        raise NotCertified("the noise would be larger than any score", hints=["the policy is too strict for this"])
+    known = metric.universe.max_records if rows is None else _whole(rows)
+    choice = Choice(
+        pick=wanted,
+        candidates=found,
+        metric=metric,
+        scale=float(scale),
+        share=granted,
+        flip=bool(flip),
+        title=title,
+        dataset=dataset,
+        records=known,
+    )
+    if known is not None:
+        choice.require_room(known)
+    return choice
+
+
+def _alike(workload: Workload, scale: Floats) -> SelectionCost:
+    """One scale for all rows."""
+    return SelectionCost(workload, np.full(workload.rows, float(scale[0])))
+
+
+def _whole(rows: object) -> int:
+    if not is_whole(rows) or rows < 0:
+        raise UsageError(f"rows is {rows!r}; the number of records is a whole number")
+    return int(rows)

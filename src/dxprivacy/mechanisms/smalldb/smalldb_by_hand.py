@@ -1,0 +1,40 @@
+"""`dx.smalldb`: a small database from counts, without a ledger.  The researcher's view."""
+
+from fractions import Fraction
+from typing import Any
+
+from dxprivacy.errors import UsageError
+from dxprivacy.histogram import Histogram
+from dxprivacy.mechanisms.sampling import Noise, SystemNoise
+from dxprivacy.mechanisms.smalldb.plan import make_smalldb
+from dxprivacy.mechanisms.smalldb.run import SmallDb, small_database
+from dxprivacy.mechanisms.spending import Unrecorded
+from dxprivacy.metrics import Metric
+
+
+def smalldb(
+    questions: Any,
+    d: Metric,
+    counts: Any,
+    *,
+    alpha: float | None = 0.5,
+    beta: float = 0.05,
+    share: object = 1,
+    flatten: bool | None = None,
+    noise: Noise | None = None,
+) -> SmallDb:
+    """A small database that answers the questions almost as the data does: the researcher's view, without a ledger.
+
+    `alpha` is how well some database of its size answers, in parts of n; None takes the size with the least bound.
+
+    >>> from dxprivacy import metrics
+    >>> small = smalldb([[1, 1, 0, 0], [0, 1, 1, 0]], metrics.constant(4, 1), [100, 200, 300, 400], alpha=0.3)
+    >>> int(small.counts.sum()), round(float(small.weights.sum())), len(small.answers)
+    (8, 1000, 2)
+    """
+    if not isinstance(d, Metric):
+        raise UsageError(f"a metric is needed, not {type(d).__name__}", hints=["dx.metrics.constant(n, 1)"])
+    histogram = counts if isinstance(counts, Histogram) else Histogram.of(d.universe, counts)
+    rows = 0 if d.universe.absent is not None else histogram.total
+    plan = make_smalldb(questions, d, rows=rows, alpha=alpha, beta=beta, share=share, flatten=flatten)
+    return small_database(plan, lambda: histogram, noise or SystemNoise(), Unrecorded(d, Fraction(plan.share)))

@@ -1,1 +1,0 @@
-"""The model: universes, metrics, questions, workloads and costs.  numpy only; no data."""

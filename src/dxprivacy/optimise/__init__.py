@@ -1,1 +1,0 @@
-"""Optimisers: arrays in, arrays out.  They propose; certificates decide."""

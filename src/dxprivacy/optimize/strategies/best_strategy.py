@@ -1,0 +1,173 @@
+"""The best strategy for a small universe that known recipes find: structure first, searches after, the minimum kept.
+
+The order is that of the recipes' promise, so that a short time still gives the best of the closed forms.  All work is
+limited by iterations, so that results do not depend on the load, unless a watch cuts the search short.  Cells are
+renamed along an order that the pairs (or the workload) give, so that their names do not matter.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from dxprivacy.errors import UsageError
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.optimize.deadline import Watch
+from dxprivacy.optimize.strategies.bases import Base, bases, mixed
+from dxprivacy.optimize.strategies.hub_value import hub
+from dxprivacy.optimize.strategies.pair_structure import nested_ranges, seriation, threshold, tree
+from dxprivacy.optimize.strategies.polish import search
+from dxprivacy.optimize.strategies.reweight import distinct_rows, fits, reweighted, row_parts
+from dxprivacy.optimize.strategies.strategy_limits import Spectrum, l2_limit, principal
+from dxprivacy.optimize.strategies.strategy_problem import Found, Problem, Progress
+
+Candidate = tuple[str, Floats]
+Effort = Literal["quick", "search", "thorough"]
+"""Closed forms only; searches besides; and a long one at the end."""
+_FEW = 64  # cells or rows that weights are found for at once
+_NEAR = 1.05  # times the limit: near enough not to search
+_NEAREST = 1.005  # and not to polish, even for those who can wait
+_SIMPLER = 1e-4  # a later strategy must be better by this part to displace an earlier, simpler one
+
+
+def choose(
+    problem: Problem,
+    workload_rows: Floats | None = None,
+    *,
+    effort: Effort = "search",
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+) -> Found:
+    """The strategy of the least total error among those tried, at load 1.
+
+    `workload_rows` may be left out where only the Gram matrix is known; `progress` hears of each better strategy and
+    its total.
+
+    >>> line = Problem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
+    >>> choose(line).name
+    'prefix counts'
+    """
+    watch = watch or Watch()
+    workload = None if workload_rows is None else _checked(problem, workload_rows)
+    if not len(problem.root):
+        return Found("nothing to ask", np.zeros((0, problem.cells)), 0.0)
+    essential = problem.essential
+    order = seriation(essential)
+    back = np.argsort(order)
+    unit = essential.normalised.renamed(order)
+    # Those in a hurry look for grids where there is most to be gained: as many questions as cells, at least.
+    known = bases(unit, watch, grids=effort != "quick" or workload is None or len(workload) >= problem.cells)
+    best = unit.found(known[0].name, known[0].rows(unit))
+
+    def better(candidates: Iterator[Candidate], near: float) -> None:
+        nonlocal best
+        for name, rows in candidates:
+            found = unit.found(name, rows)
+            if found.total < best.total * (1 - _SIMPLER):
+                best = found
+                if progress is not None:
+                    progress(name, problem.total(best.rows[:, back]))
+            if best.total < np.inf and (watch.over or best.total <= near * spectrum.value):
+                break
+
+    if progress is not None:
+        progress(best.name, problem.total(best.rows[:, back]))
+    spectrum = l2_limit(unit, iterations=30, tolerance=1e-3, watch=watch)
+    if best.total > _NEAR * spectrum.value:
+        better(_closed_forms(unit, workload, known, spectrum, watch, quick=effort == "quick"), _NEAR)
+    if best.total > _NEAR * spectrum.value:
+        better(_around_a_hub(unit, effort, watch), _NEAR)
+    if effort != "quick" and best.total > _NEAR * spectrum.value and not watch.over:
+        better(_searches(unit, known, spectrum, watch), _NEAR)
+    if effort == "thorough" and best.total > _NEAREST * spectrum.value and not watch.over:
+        better(_polished(unit, best, watch), _NEAREST)
+    return problem.found(best.name, best.rows[:, back])
+
+
+def _around_a_hub(problem: Problem, effort: Effort, watch: Watch) -> Iterator[Candidate]:
+    """A strategy of the other cells, where one cell is linked to all of them."""
+    centre = hub(problem)
+    if centre is not None:
+        rest = choose(centre.rest, effort=effort, watch=watch)
+        rows = centre.extended(problem, rest.rows) if rest.total < np.inf else None
+        if rows is not None:
+            yield rest.name, rows
+
+
+def _closed_forms(
+    problem: Problem, workload: Floats | None, known: list[Base], spectrum: Spectrum, watch: Watch, *, quick: bool
+) -> Iterator[Candidate]:
+    """What needs no search, or a short one; weights for many rows only where there is time."""
+    few = not quick or problem.cells <= _FEW
+    for base in known[1:]:
+        rows = base.rows(problem)
+        yield base.name, rows
+        if base.many and fits(problem, rows):
+            parts = row_parts(problem, rows)
+            yield f"{base.name}, weighted", reweighted(problem, rows, parts=parts, rounds=20, watch=watch)
+    if workload is not None:
+        rows, parts = distinct_rows(workload)
+        yield "the questions themselves", rows
+        if fits(problem, rows) and (few or len(rows) <= _FEW):
+            yield (
+                "the questions, weighted",
+                reweighted(problem, rows, parts=parts, rounds=20, watch=watch),
+            )
+    yield "principal directions", principal(spectrum.moments)
+    if _unstructured(problem) and few:
+        for branches in (2, 4):
+            rows, levels = nested_ranges(problem.cells, branches)
+            parts = np.ones(int(levels.max()) + 1)
+            yield (
+                "nested ranges",
+                reweighted(problem, rows, parts=parts, groups=levels, rounds=8, watch=watch),
+            )
+
+
+def _searches(problem: Problem, known: list[Base], spectrum: Spectrum, watch: Watch) -> Iterator[Candidate]:
+    """Mixtures beside the bases that are good already; weights for each row where no structure is known."""
+    few = [base for base in known if not base.many]
+    totals = [problem.total(base.rows(problem)) for base in few]
+    for base, total in zip(few, totals, strict=True):
+        if total <= 1.5 * min(totals):
+            for count, rows in mixed(base, watch):
+                yield f"{base.name} and {count} mixtures", rows
+    if _unstructured(problem):
+        yield from _weighted(problem, "principal directions, weighted", principal(spectrum.moments), watch)
+        n = problem.cells
+        prefixes, nested = np.tril(np.ones((n, n)))[:-1], nested_ranges(n, 2)[0]
+        yield from _weighted(problem, "weighted ranges", np.vstack([np.eye(n), prefixes, nested]), watch)
+
+
+def _unstructured(problem: Problem) -> bool:
+    """Whether the pairs are neither a tree nor all those within a reach at one limit."""
+    return tree(problem) is None and threshold(problem) is None
+
+
+def _weighted(problem: Problem, name: str, rows: Floats, watch: Watch) -> Iterator[Candidate]:
+    """The rows with a weight each, if they are few enough."""
+    rows = distinct_rows(rows)[0]
+    if fits(problem, rows) and not watch.over:
+        yield name, reweighted(problem, rows, parts=np.ones(len(rows)), rounds=20, watch=watch)
+
+
+def _polished(problem: Problem, best: Found, watch: Watch) -> Iterator[Candidate]:
+    """A search over all entries, with a few more rows and with many."""
+    n = problem.cells
+    for extra, size in ((max(n // 16, 2), 0.02), (max(n // 2, 3), 0.05)):
+        if not watch.over:
+            more = size * np.random.default_rng(1).uniform(0, 1, (extra, n))
+            yield (
+                f"{best.name}, polished",
+                search(problem, np.vstack([best.rows, more]), watch=watch),
+            )
+
+
+def _checked(problem: Problem, rows: Floats) -> Floats:
+    try:
+        rows = np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError("the workload must be rows of numbers") from None
+    if rows.ndim != 2 or rows.shape[1] != problem.cells or not np.isfinite(rows).all():
+        raise UsageError(f"the workload must be finite rows over {problem.cells} cells")
+    return rows

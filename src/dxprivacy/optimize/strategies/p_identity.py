@@ -1,0 +1,117 @@
+"""All cells and a few mixtures of cells: the search for p-identity strategies (HDMM), under a budget for each column.
+
+The strategy is [diag(a); F] with a_i + sum_r |F_ri| = budget_i, written as a = budget D, F = budget T D with
+T = P - Q, P and Q >= 0 and D = 1/(1 + sum (P + Q)): then all budgets are kept exactly, whatever P and Q, and L-BFGS
+needs bounds only.  In the edge space of a tree a column's budget is its pair's limit.  Elsewhere two cells i, j differ
+by at most budget_i + budget_j, which must not exceed their limit.  Rows that are cheap for every pair (`base`, load 1)
+may take a part v of all limits; the columns share the rest.  Nothing here decides: rows are measured by their problem.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.optimize.barrier import optimise
+from dxprivacy.optimize.deadline import Watch
+from dxprivacy.optimize.pair_constraints import SparsePairs
+from dxprivacy.optimize.strategies.few_rows import cells_and_rows
+from dxprivacy.optimize.strategies.pair_structure import Tree
+from dxprivacy.optimize.strategies.strategy_problem import Problem
+
+_MOST = 1e4  # times a cell's own row in a mixture: more would gain less than a part in 10,000, and drown in rounding
+_FAR = 1e10  # the objective where floats do not tell it
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Columns with budgets: the cells of a problem (a constant is free), or the edges of a tree (nothing is)."""
+
+    gram: Floats
+    budgets: Floats
+    free: bool
+    base: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are."""
+        return len(self.budgets)
+
+
+def cell_space(problem: Problem, budgets: Floats | None = None) -> Space:
+    """The cells of a problem, with budgets that keep its pairs."""
+    return Space(problem.centred, cell_budgets(problem) if budgets is None else budgets, free=True)
+
+
+def edge_space(tree: Tree) -> Space:
+    """The edges of a tree; `rows @ tree.sides` are rows over its cells."""
+    return Space(tree.gram, tree.limits, free=False)
+
+
+def cell_budgets(problem: Problem) -> Floats:
+    """Budgets b with b_i + b_j <= limit of every pair, of about the least error if only cells are asked."""
+    from scipy.sparse import csr_matrix
+
+    limits = problem.limits
+    if limits.max() <= limits.min() * (1 + 1e-12):
+        return np.full(problem.cells, limits.min() / 2)
+    weights = np.diagonal(problem.centred)
+    weights = np.maximum(weights, 1e-6 * max(float(weights.max()), 1e-300))
+    pairs = np.arange(len(limits))
+    ends = (np.concatenate([pairs, pairs]), np.concatenate([problem.first, problem.second]))
+    loads = csr_matrix((np.ones(2 * len(pairs)), ends), shape=(len(pairs), problem.cells))
+    return optimise(SparsePairs(loads, limits), weights, 2, np.full(problem.cells, np.inf), tolerance=1e-4).w
+
+
+def objective(space: Space, p: int, y: Floats) -> tuple[float, Floats]:
+    """The logarithm of tr(G Z) at the parameters (P, Q, v), and its gradient."""
+    T, D, v = _parts(space, p, y)
+    a = (1 - v) * space.budgets * D
+    base = space.base
+    rows = np.vstack([T * a, v * base]) if len(base) else T * a
+    try:
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            value, by_a, by_F = cells_and_rows(a, rows, space.gram, free=space.free)
+    except np.linalg.LinAlgError:
+        value = np.nan
+    if not 0 < value < np.inf:
+        return _FAR, np.zeros_like(y)
+    along = by_F[:p]
+    straight = along * a
+    shrink = a * D * (by_a + (along * T).sum(axis=0))
+    by_v = 0.0
+    if len(base):
+        by_v = float((by_F[p:] * base).sum() - ((by_a + (along * T).sum(axis=0)) * a).sum() / (1 - v))
+    gradient = np.concatenate([(straight - shrink).ravel(), (-straight - shrink).ravel(), [by_v]])
+    return float(np.log(value)), gradient / value
+
+
+def mixtures(space: Space, start: Floats, share: float, *, iterations: int, watch: Watch) -> Floats:
+    """The rows of the best strategy that a descent from `start` (2p x columns: P over Q) finds."""
+    from scipy.optimize import minimize
+
+    p = len(start) // 2
+
+    def stop(_: Floats) -> None:
+        if watch.over:
+            raise StopIteration
+
+    bounds = [(0.0, _MOST)] * start.size + [(1e-3, 0.98)]
+    done = minimize(
+        lambda y: objective(space, p, y),
+        np.concatenate([start.ravel(), [share]]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        callback=stop,
+        options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-9},
+    )
+    T, _, v = _parts(space, p, np.asarray(done.x, dtype=np.float64))
+    a = (1 - v) * space.budgets / (1 + np.abs(T).sum(axis=0))  # what P and Q had in common buys nothing: give it back
+    parts = [np.diag(a), T * a]
+    return np.vstack([*parts, v * space.base] if len(space.base) else parts)
+
+
+def _parts(space: Space, p: int, y: Floats) -> tuple[Floats, Floats, float]:
+    both = y[:-1].reshape(2 * p, space.columns)
+    return both[:p] - both[p:], 1 / (1 + both.sum(axis=0)), float(y[-1]) if len(space.base) else 0.0

@@ -1,0 +1,131 @@
+"""Rows to measure along one attribute of a table, where prefixes, ranges or other rows along it are asked.
+
+`alone` is for a product in which the attribute stands by itself: cells and a few mixtures of cells (`mixtures`, the
+p-identity strategies of HDMM), of the least total error.  `coding` is for tables that share what they tell (see
+`axes`): the same kind of rows A, under the condition that the all-ones vector is an eigenvector of A'A.  A descent
+with a growing penalty comes close to it; then a row for each cell is added, of squares that make up for what is
+missing, and all is divided by its largest column norm.  So the condition holds, but for roundings, whatever the
+descent did.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from dxprivacy.exact.arrays import Floats
+from dxprivacy.optimize.deadline import Watch
+from dxprivacy.optimize.strategies.bases import start_of
+from dxprivacy.optimize.strategies.few_rows import cells_and_rows
+from dxprivacy.optimize.strategies.p_identity import Space, mixtures
+
+_PENALTIES = (1.0, 1e2, 1e4, 1e6)
+_MOST = 1e4  # times a cell's own row in a mixture
+_FAR = 1e10  # the objective where floats do not tell it
+
+
+def prefixes(n: int) -> Floats:
+    """The Gram matrix of all prefixes of n values.
+
+    >>> prefixes(2)
+    array([[2., 1.],
+           [1., 1.]])
+    """
+    at = np.arange(n)
+    return np.asarray(n - np.maximum.outer(at, at), dtype=np.float64)
+
+
+def ranges(n: int) -> Floats:
+    """The Gram matrix of all ranges of n values.
+
+    >>> ranges(2)
+    array([[2., 1.],
+           [1., 2.]])
+    """
+    at = np.arange(1, n + 1)
+    return np.asarray(np.minimum.outer(at, at) * (n + 1.0 - np.maximum.outer(at, at)), dtype=np.float64)
+
+
+def total(gram: Floats, rows: Floats) -> float:
+    """tr(G (A'A)^-1) times the square of the largest column norm: half the squared error at a presence of 1.
+
+    >>> total(np.eye(3), 5 * np.eye(3))
+    3.0
+    """
+    load = float(np.abs(rows).sum(axis=0).max())
+    return float(np.trace(np.linalg.solve(rows.T @ rows, gram))) * load**2
+
+
+def alone(gram: Floats, count: int, *, starts: int = 1, iterations: int = 3000, watch: Watch | None = None) -> Floats:
+    """Cells and `count` mixtures of the least total error that some descents find, with columns of norm 1."""
+    n = len(gram)
+    space = Space(gram, np.ones(n), free=False)
+    best: tuple[float, Floats] | None = None
+    for number in range(starts):
+        rows = mixtures(space, start_of(count, n, number), 0.0, iterations=iterations, watch=watch or Watch())
+        found = total(gram, rows)
+        if best is None or found < best[0]:
+            best = (found, rows / np.abs(rows).sum(axis=0).max())
+    return np.eye(n) if best is None or best[0] >= total(gram, np.eye(n)) else best[1]
+
+
+def coding(gram: Floats, count: int, *, mean: float, iterations: int = 2000) -> Floats:
+    """Cells and `count` mixtures, with columns of norm 1 at most, that keep the all-ones vector.
+
+    `mean` says how much the error of the mean counts beside that of everything else: other tables tell it too.  Single
+    cells, where nothing is better.
+
+    >>> rows = coding(prefixes(8), 2, mean=0.5, iterations=200)
+    >>> bool(np.ptp(rows.sum(axis=1) @ rows) < 1e-9), bool(np.abs(rows).sum(axis=0).max() < 1 + 1e-9)
+    (True, True)
+    """
+    from scipy.optimize import minimize
+
+    n = len(gram)
+    middle = gram.mean(axis=0)
+    weighted = gram - middle - middle[:, None] + (1 + mean) * gram.mean()  # the mean's part times `mean`
+    y = start_of(count, n, 0).ravel()
+    options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-9}
+    for penalty in _PENALTIES:
+        objective = partial(penalised, weighted, count, penalty)
+        found = minimize(objective, y, jac=True, method="L-BFGS-B", bounds=[(0.0, _MOST)] * len(y), options=options)
+        y = np.asarray(found.x, dtype=np.float64)
+    mixed, part = _parts(count, n, y)
+    rows = np.vstack([np.diag(part), mixed * part])
+    image = rows.sum(axis=1) @ rows
+    rows = np.vstack([rows, np.diag(np.sqrt(image.max() - image))])
+    rows = np.asarray(rows / np.abs(rows).sum(axis=0).max(), dtype=np.float64)
+    return rows if total(weighted, rows) < total(weighted, np.eye(n)) else np.eye(n)
+
+
+def penalised(gram: Floats, count: int, penalty: float, y: Floats) -> tuple[float, Floats]:
+    """log tr(G (A'A)^-1), and what the image of the all-ones vector varies by, at the parameters; and its gradient.
+
+    A = [diag(a); T a] with a = 1 / (1 + sum of P + Q), T = P - Q: columns have a norm of at most 1, whatever P and Q.
+    """
+    n = len(gram)
+    mixed, part = _parts(count, n, y)
+    rows = mixed * part
+    try:
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            value, by_cells, by_rows = cells_and_rows(part, rows, gram, free=False)
+    except np.linalg.LinAlgError:
+        value = np.nan
+    if not 0 < value < np.inf:
+        return _FAR, np.zeros_like(y)
+    sums = rows.sum(axis=1)
+    image = part**2 + sums @ rows
+    mean = float(image.mean())
+    off = image - mean
+    varies = float((off**2).sum()) / (n * mean**2)
+    slope = 2 * off / (n * mean**2) - 2 * varies / (n * mean)
+    by_cells = by_cells / value + penalty * 2 * slope * part
+    by_rows = by_rows / value + penalty * (np.outer(sums, slope) + (rows @ slope)[:, None])
+    straight = by_rows * part
+    shrink = part**2 * (by_cells + (by_rows * mixed).sum(axis=0))
+    gradient = np.concatenate([(straight - shrink).ravel(), (-straight - shrink).ravel()])
+    return float(np.log(value)) + penalty * varies, gradient
+
+
+def _parts(count: int, n: int, y: Floats) -> tuple[Floats, Floats]:
+    both = y.reshape(2 * count, n)
+    return both[:count] - both[count:], 1 / (1 + both.sum(axis=0))

@@ -1,0 +1,216 @@
+"""What is used of the budget along one attribute: a table of pairs of values, or bands of distance between places.
+
+Every number is a share of a pair's own ε, since what is left in ε hides how little that is where little was allowed.
+A cell or a band shows its worst pair, in the worst context of the other attributes; a band also the 99th percentile and
+the median of its pairs, so that any number of places fits.  Nothing is averaged, and never are all pairs drawn.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.closed_forms import Constant, Line
+from dxprivacy.metrics.place_metrics import Places
+from dxprivacy.output.charts.axes import Log
+from dxprivacy.output.charts.channels import Spec, on, pointed_at, quantitative, span
+from dxprivacy.output.charts.chart_style import INK, clean
+from dxprivacy.output.charts.distance_bands import BANDS, Ruler, bare, ruler
+from dxprivacy.output.charts.guarantees.attribute_moves import Moves, sample
+from dxprivacy.output.charts.guarantees.policy_panels import worst_of_cells
+from dxprivacy.output.charts.layers import Tip, heading, layer, mark, tips, with_values, written
+from dxprivacy.output.charts.pair_heat import Cell, Panel, heat, pair_of, presence
+from dxprivacy.output.charts.shades import SHADES, USED
+from dxprivacy.output.charts.value_groups import Groups, pairs_of, runs
+from dxprivacy.privacy.costs import SumCost
+from dxprivacy.universe.attributes.attribute import Attribute
+from dxprivacy.universe.blocks import joint_classes
+
+Label = Callable[[int], str]
+_WIDE, _TALL = 560, 190
+
+
+@dataclass(frozen=True)
+class Used:
+    """A panel and what its reader has to know."""
+
+    panel: Panel
+    found: tuple[float, ...]
+    coarse: bool = False
+    complete: bool = True
+    bounded: bool = False
+    banded: bool = False
+    shares: Floats = field(default_factory=lambda: np.zeros(0), repr=False)  # of all pairs in bands
+
+
+def attribute_used(spent: SumCost, axis: int, attribute: Attribute, metric: Metric, special: Sequence[int]) -> Used:
+    """Along one attribute; `special` values are never missed, where not all can be looked at."""
+    own = ruler(metric, attribute)
+    moves = Moves.along(spent, axis)
+    if own is not None and isinstance(bare(metric), Places):
+        return bands_used(moves, metric, own, attribute.name, special, attribute.label)
+    return _table(moves, axis, attribute, metric, special)
+
+
+def presence_used(share: float, *, bounded: bool) -> Used:
+    """Whether somebody is in the data at all."""
+    return Used(presence(share, percent_up(share), USED), (share,), bounded=bounded)
+
+
+def percent_up(share: float) -> str:
+    """Whole per cent, rounded up: what is used is never shown as less.
+
+    >>> percent_up(0.901), percent_up(0.0), percent_up(1e-9), percent_up(float("inf"))
+    ('91', '0', '1', '∞')
+    """
+    return "∞" if math.isinf(share) else str(math.ceil(100 * share * (1 - 1e-9)))
+
+
+def _shares(moves: Moves, metric: Metric, u: Ints, v: Ints) -> Floats:
+    """The part of each pair's ε that is used; infinite where the policy knows no limit."""
+    d = metric.pairwise(u, v)
+    used, _ = moves.worst(u, v)
+    out = np.where(np.isinf(d), np.inf, 0.0)
+    limited = np.isfinite(d) & (d > 0)
+    out[limited] = np.minimum(used[limited] / d[limited], 1.0)  # the ledger lets nothing exceed it
+    return out
+
+
+def _table(moves: Moves, axis: int, attribute: Attribute, metric: Metric, special: Sequence[int]) -> Used:
+    groups = Groups.of(attribute)
+    u, v, complete = _pairs(moves, axis, metric, groups, special)
+    shares = _shares(moves, metric, u, v)
+    ranked = np.where(np.isinf(shares), -1.0, shares)  # a limited pair is worse news than a public one
+    cells = []
+    for (a, b), k in worst_of_cells(groups, u, v, ranked):
+        pair = pair_of(attribute.label, u[k], v[k])
+        cells.append(Cell(a, b, float(shares[k]), percent_up(float(shares[k])), pair=pair))
+    panel = heat(attribute.name, groups.labels, cells, USED)
+    found = tuple(cell.value for cell in cells)
+    return Used(panel, found, groups.coarse, complete, moves.bounded)
+
+
+def _pairs(moves: Moves, axis: int, metric: Metric, groups: Groups, special: Sequence[int]) -> tuple[Ints, Ints, bool]:
+    """The pairs that decide what the cells show, or as many as can be looked at."""
+    size = groups.size
+    starts = np.array(groups.starts, dtype=np.int64)
+    classes = joint_classes([t.moving(axis) for t in moves.terms], size)
+    values = np.arange(size, dtype=np.int64)
+    base = bare(metric)
+    if isinstance(base, Line) and (np.diff(base.positions) > 0).all():
+        listed = base.universe.size
+        values = np.append(runs(classes[:listed], groups), np.arange(listed, size))
+    elif isinstance(base, Constant):  # equal classes are alike: one of each, two so that every group has a pair
+        at = groups.find(values)
+        _, first, inverse = np.unique(at * size + classes, return_index=True, return_inverse=True)
+        values = np.union1d(np.union1d(values[first], starts), _second(inverse, first))
+    most = math.isqrt(2 * moves.budget)
+    complete = len(values) <= most
+    if not complete:
+        # With each its neighbour: on a line these are the closest, and so the most used.
+        some = np.linspace(0, len(values) - 2, most // 2).astype(np.int64)
+        values = np.union1d(values[np.union1d(some, some + 1)], starts)
+    u, v = pairs_of(values, [x for x in special if x < size])
+    return u, v, complete
+
+
+def _second(inverse: Ints, first: Ints) -> Ints:
+    """Of each class the second value, where it has one."""
+    rest = np.setdiff1d(np.arange(len(inverse), dtype=np.int64), first)
+    _, at = np.unique(inverse[rest], return_index=True)
+    return rest[at]
+
+
+def bands_used(
+    moves: Moves, metric: Metric, own: Ruler | None, name: str, special: Sequence[int], label: Label
+) -> Used:
+    """Bands of distance, or of the policy's ε where there is no distance: worst pair, 99th percentile, median."""
+    size = own.size if own else metric.universe.size - (metric.universe.absent is not None)
+    inside = [x for x in special if x < size]
+    u, v, complete = sample(size, moves.budget, inside, ordered=False, lags=BANDS)
+    if not complete:
+        a, b = pairs_of(np.array(inside, dtype=np.int64))
+        u, v = np.concatenate([u, a]), np.concatenate([v, b])
+    shares = _shares(moves, metric, u, v)
+    x = own.lengths(u, v) if own else metric.pairwise(u, v)
+    usable = np.flatnonzero(np.isfinite(shares) & np.isfinite(x) & (x > 0))
+    u, v, x, shares = u[usable], v[usable], x[usable], shares[usable]
+    unit = f", {clean(own.unit, 20)}" if own and own.unit else ""
+    title = f"distance between the two{unit} (log)" if own else "ε that the policy allows the two (log)"
+    view = _bands_view(name, title, u, v, x, shares, label)
+    return Used(Panel(view, _WIDE + 60), (), False, complete, moves.bounded, True, shares)
+
+
+def _bands_view(name: str, title: str, u: Ints, v: Ints, x: Floats, shares: Floats, label: Label) -> Spec:
+    if not len(x):
+        nothing = written("no two places have a limit between them", 8, 20, color=INK)
+        return {"width": _WIDE, "height": 40, **heading(clean(name)), "layer": [nothing]}
+    edges, band = _edges(x)
+    log = Log.over(edges.tolist(), _WIDE, room=0.01)
+    rows, tops = [], []
+    for k in np.unique(band).tolist():
+        members = np.flatnonzero(band == k)
+        worst = int(members[shares[members].argmax()])
+        part = np.sort(shares[members])
+        upper, middle = (float(part[math.ceil(q * len(part)) - 1]) for q in (0.99, 0.5))
+        rows.append(
+            {
+                "lo": log.at(float(edges[k])),
+                "hi": log.at(float(edges[k + 1])),
+                "worst": float(shares[worst]),
+                "p99": upper,
+                "median": middle,
+                "pairs": len(members),
+                "pair": (pair := pair_of(label, u[worst], v[worst])),
+            }
+        )
+        tops.append((float(shares[worst]), float(x[worst]), pair))
+    return {"width": _WIDE, "height": _TALL, **heading(clean(name)), "layer": _bars(rows, tops, log, title)}
+
+
+def _edges(x: Floats) -> tuple[Floats, Ints]:
+    """Bands of equal width on a log axis; around each distance where these are few."""
+    distances = np.unique(x)
+    if len(distances) > BANDS:
+        edges = np.geomspace(distances[0], distances[-1], BANDS + 1)
+    else:
+        inner = np.sqrt(distances[1:] * distances[:-1])
+        ratio = float(inner[0] / distances[0]) if len(inner) else 1.5
+        last = float(distances[-1] / inner[-1]) if len(inner) else 1.5
+        edges = np.concatenate([[distances[0] / ratio], inner, [distances[-1] * last]])
+    band = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
+    return edges, band.astype(np.int64)
+
+
+def _named(tops: list[tuple[float, float, str]]) -> list[tuple[float, float, str]]:
+    """Of the most used pairs the closest, the farthest and one between."""
+    most = max(share for share, _, _ in tops)
+    near = sorted((t for t in tops if t[0] > 0 and t[0] >= 0.97 * most), key=lambda t: t[1])
+    if not near:
+        return []
+    return [near[k] for k in sorted({0, len(near) // 2, len(near) - 1})]
+
+
+def _bars(rows: list[Spec], tops: list[tuple[float, float, str]], log: Log, title: str) -> list[Spec]:
+    x = quantitative(scale=log.scale, axis={**log.axis(title), "grid": False})
+    y = quantitative(scale=span(0, 1), axis={"title": "share of the pair’s ε used", "format": ".0%", "tickCount": 4})
+    told = pointed_at("pair", "worst", "p99", "median", "pairs")
+
+    def bar(what: str, shade: str) -> Spec:
+        look = mark("rect", color=shade, stroke="white", strokeWidth=0.4)
+        return layer(rows, look, x=on(x, "lo"), x2={"field": "hi"}, y=on(y, what), y2={"datum": 0}, tooltip=told)
+
+    named = _named(tops)
+    dots = [{"x": log.at(x), "y": share} for share, x, _ in named]
+    labels = [Tip(f"{clean(pair, 44)} {percent_up(share)} %", log.pixel(x), INK) for share, x, pair in named]
+    return [
+        bar("worst", SHADES[4]),
+        bar("p99", SHADES[2]),
+        bar("median", SHADES[0]),
+        layer([{"y": 1}], mark("rule", strokeDash=[5, 4], color=INK), y=on(y, "y")),
+        *with_values([layer(dots, mark("circle", size=36, color=INK, opacity=1), x=on(x, "x"), y=on(y, "y"))]),
+        *tips(labels, log.pixels),
+    ]

@@ -1,0 +1,256 @@
+"""A policy about places as a map: rings of equal ε around some of them, and the two that are protected best.
+
+Under a metric without rings (Blowfish: shortest ways) places are shaded by their ε from one of them instead, with lines
+to its neighbours.  How many places lie outside the map is said in words.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
+
+import numpy as np
+
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.closed_forms import Constant
+from dxprivacy.metrics.derived_metrics import Capped, Scaled, Together
+from dxprivacy.metrics.distances import RADIUS_KM
+from dxprivacy.metrics.graph_metric import Graph
+from dxprivacy.metrics.place_metrics import GreatCircle, Places
+from dxprivacy.metrics.with_other import WithOther
+from dxprivacy.output.charts.channels import Spec, nominal, on, quantitative, span
+from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK, PALE, clean
+from dxprivacy.output.charts.distance_bands import bare, to_other
+from dxprivacy.output.charts.layers import bordered, heading, layer, mark, view
+from dxprivacy.output.charts.map_layout import WIDE, Plane, plane_of, ring_around, rounded, with_all
+from dxprivacy.output.charts.pair_heat import Panel
+from dxprivacy.output.charts.shades import EPSILON, FILL
+from dxprivacy.universe.attributes.attribute import Attribute
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.wording import digits
+
+_NAMED = 6
+_EDGES = 3_000
+_DOTS = 5_000
+_SMALLEST = 0.015  # of the map's width: the smallest ring that is drawn
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """The map, the ε that shades stand for (none where rings are drawn), and what the reader has to know."""
+
+    panel: Panel
+    found: tuple[float, ...]
+    reading: str
+
+
+def can_map(attribute: Attribute, metric: Metric) -> TypeGuard[Points]:
+    """Whether places lie on a plane or on the Earth, and differ from each other at all."""
+    if not isinstance(attribute, Points) or attribute.coordinates.shape[1] != 2 or attribute.listed < 2:
+        return False
+    return bool(np.ptp(attribute.coordinates, axis=0).max() > 0) and math.isfinite(metric.error)
+
+
+def policy_map(attribute: Points, metric: Metric, *, earth: bool = False, around: int | None = None) -> Mapped:
+    """The map of one attribute; rings in full around one place, and the smallest of them around some others.
+
+    `earth` says that coordinates are latitude and longitude, where the metric itself has forgotten it.
+    """
+    places = _places(metric)
+    plane = plane_of(attribute.coordinates, earth or isinstance(places, GreatCircle))
+    middle = _middle(plane, metric) if around is None else around
+    if around is not None and not plane.inside[around]:
+        plane = with_all(plane)
+    spot = _spot(plane)
+    levels = _levels(metric, places, plane) if places is not None else []
+    found: tuple[float, ...] = ()
+    if levels and places is not None:
+        layers = [_dots(plane, spot), *_rings(attribute, places, plane, middle, levels, spot)]
+        note = f"Bold rings: ε {digits(levels[0][0])}; every place has such rings. "
+    else:
+        found = _from(metric, middle, attribute.listed)
+        layers = _shaded(attribute, metric, plane, middle, found, spot)
+        note = f"Shades: ε from {clean(attribute.label(middle), 30)}; lines: one step of the policy. "
+    layers += _closest(attribute, metric, plane, spot)
+    drawn = {**heading(_title(attribute, bool(levels)), 8), **view(*plane.size, layers), "view": {"stroke": PALE}}
+    away = int((~plane.inside).sum())
+    left_out = f"{away:,} of {attribute.listed:,} places lie outside and are not drawn. " if away else ""
+    return Mapped(Panel(drawn, WIDE + 10), found, (note + _other(attribute, metric) + left_out).strip())
+
+
+def _other(attribute: Points, metric: Metric) -> str:
+    """How far missing and invalid entries are from every place."""
+    away = to_other(metric, attribute)
+    if away is None:
+        return ""
+    return f"“other” has {'no limit' if math.isinf(away) else f'ε {digits(away)}'} to every place. "
+
+
+def _title(attribute: Points, rings: bool) -> str:
+    name = clean(attribute.name, 30)
+    if rings:
+        return f"{name}: inside a ring, a place can be told from the ring’s centre by at most its ε"
+    return f"{name}: how far places can be told from one of them"
+
+
+def _places(metric: Metric) -> Places | None:
+    """The distance under a metric of places; None where ε does not follow from the distance."""
+    metric = bare(metric)
+    if isinstance(metric, Together) and metric.how == "max":
+        found = [part for part in metric.parts if isinstance(part, Places)]
+        rest = [part for part in metric.parts if not isinstance(part, Places)]
+        return found[0] if len(found) == 1 and all(isinstance(part, Constant) for part in rest) else None
+    return metric if isinstance(metric, Places) else None
+
+
+def reach(metric: Metric, epsilon: float) -> float:
+    """Within which distance no two places can be told apart by more than ε; infinite where none can, 0 where all can.
+
+    >>> from dxprivacy import metrics
+    >>> reach(metrics.euclidean([[0, 0], [300, 0]], epsilon_per_unit="0.01"), 2)
+    200.0
+    >>> reach(metrics.capped(metrics.euclidean([[0, 0], [300, 0]], epsilon_per_unit="0.01"), 2), 2)
+    inf
+    """
+    match metric:
+        case WithOther():
+            return math.inf if epsilon >= 2 * float(metric.radius) else reach(metric.base, epsilon)
+        case Capped():
+            return math.inf if epsilon >= float(metric.cap) else reach(metric.base, epsilon)
+        case Scaled():
+            return reach(metric.base, epsilon / float(metric.factor))
+        case Together():
+            return min(reach(part, epsilon) for part in metric.parts)
+        case Constant():
+            return math.inf if epsilon >= float(metric.epsilon) else 0.0
+        case Places():
+            return epsilon / float(metric.per_unit)
+        case _:
+            return 0.0
+
+
+def _middle(plane: Plane, metric: Metric) -> int:
+    """The place nearest to the middle of the map; under a graph, one with the most neighbours."""
+    if isinstance(graph := bare(metric), Graph):
+        degree = np.bincount(np.concatenate(graph.edges), minlength=len(plane.spots))
+        return int(np.where(plane.inside, degree, -1).argmax())
+    away = np.abs(plane.spots - (plane.low + plane.high) / 2).max(axis=1)
+    return int(np.where(plane.inside, away, np.inf).argmin())
+
+
+def _spot(plane: Plane) -> Spec:
+    """Where a place with fields `x` and `y` is drawn."""
+    low, high = plane.low.tolist(), plane.high.tolist()
+    return {
+        field: quantitative(field, axis=None, scale=span(low[k], high[k], zero=False)) for k, field in enumerate("xy")
+    }
+
+
+def _dots(plane: Plane, spot: Spec) -> Spec:
+    drawn = np.flatnonzero(plane.inside)
+    if len(drawn) > _DOTS:
+        drawn = drawn[np.linspace(0, len(drawn) - 1, _DOTS).astype(np.int64)]
+    values = [{"x": a, "y": b} for a, b in rounded(plane.spots[drawn])]
+    return layer(values, mark("circle", size=12 if len(drawn) > 300 else 22, color=GREY, opacity=0.7), **spot)
+
+
+def _levels(metric: Metric, places: Places, plane: Plane) -> list[tuple[float, float]]:
+    """ε of the rings and their radii: round numbers from the smallest visible ring on, as far as the policy goes."""
+    wide = float(plane.high[0] - plane.low[0])
+    per = math.radians(1) * float(RADIUS_KM) if plane.turn is not None else 1.0  # of length, per unit of the map
+    first = _SMALLEST * wide * per
+    exponent = math.floor(math.log10(first * float(places.per_unit))) if first * float(places.per_unit) > 0 else 0
+    round_ones = [m * 10.0**k for k in range(exponent - 1, exponent + 4) for m in (1, 2, 5)]
+    found = [(e, reach(metric, e)) for e in round_ones]
+    fit = [(e, r) for e, r in found if first <= r < wide * per / 2]
+    return fit[:3]
+
+
+def _rings(attribute: Points, places: Places, plane: Plane, middle: int, levels: list[tuple[float, float]],
+           spot: Spec) -> list[Spec]:  # fmt: skip
+    """All rings around the middle, the smallest around some others, with their names."""
+    others = _spread(plane, middle)
+    lines: list[Spec] = []
+    labels, centres = [], []
+    for k, (epsilon, radius) in enumerate(levels):
+        ring = ring_around(attribute.coordinates[middle], radius, plane, places)
+        lines += [{"x": a, "y": b, "r": k, "k": n, "w": 2.4 - 0.7 * k} for n, (a, b) in enumerate(ring)]
+        top = max(ring, key=lambda p: p[1])
+        distance = f" at {digits(radius)} {places.unit}".rstrip() if k == len(levels) - 1 else ""
+        labels.append({"x": top[0], "y": top[1], "t": f"ε {digits(epsilon)}{distance}"})
+    for place in (middle, *others):
+        ring = ring_around(attribute.coordinates[place], levels[0][1], plane, places)
+        if place != middle:
+            lines += [{"x": a, "y": b, "r": f"p{place}", "k": n, "w": 2.4} for n, (a, b) in enumerate(ring)]
+        x, y = plane.spots[place].tolist()
+        centres.append({"x": x, "y": y, "b": min(b for _, b in ring), "t": clean(attribute.label(place), 24)})
+    drawn = {"detail": nominal("r"), "order": quantitative("k"), "strokeWidth": quantitative("w", scale=None)}
+    above = {"baseline": "bottom", "dy": -3, "color": ACCENT, "fontWeight": "bold", "clip": True}
+    below = {"baseline": "top", "dy": 4, "color": INK}
+    return [
+        layer(lines, mark("line", color=ACCENT, clip=True), **spot, **drawn),
+        layer(centres, mark("circle", size=40, color=ACCENT, opacity=1), **spot),
+        *bordered(labels, above, **spot),
+        *bordered(centres, below, x=spot["x"], y=on(spot["y"], "b")),
+    ]
+
+
+def _spread(plane: Plane, middle: int) -> list[int]:
+    """Places far from each other and from the middle, each time the farthest from those chosen before."""
+    inside = plane.inside
+    room = 0.08 * (plane.high - plane.low)
+    well = inside & ((plane.spots > plane.low + room) & (plane.spots < plane.high - room)).all(axis=1)
+    away = np.hypot(*(plane.spots - plane.spots[middle]).T)
+    least = 0.25 * float((plane.high - plane.low).max())
+    chosen: list[int] = []
+    while len(chosen) < _NAMED:
+        far = np.where(well, away, -1.0)
+        k = int(far.argmax())
+        if far[k] < least:
+            break
+        chosen.append(k)
+        away = np.minimum(away, np.hypot(*(plane.spots - plane.spots[k]).T))
+    return chosen
+
+
+def _from(metric: Metric, middle: int, listed: int) -> tuple[float, ...]:
+    others = np.arange(listed, dtype=np.int64)
+    return tuple(metric.pairwise(np.full(listed, middle, dtype=np.int64), others).tolist())
+
+
+def _shaded(attribute: Points, metric: Metric, plane: Plane, middle: int, epsilons: Sequence[float],
+            spot: Spec) -> list[Spec]:  # fmt: skip
+    """Places shaded by their ε from the middle one, with the steps of the metric if it has any."""
+    drawn = [k for k in np.flatnonzero(plane.inside).tolist() if k != middle][:_DOTS]
+    spots = rounded(plane.spots)
+    dots = [{"x": spots[k][0], "y": spots[k][1], "c": EPSILON.shade(epsilons[k])} for k in drawn]
+    centre = [{"x": spots[middle][0], "y": spots[middle][1], "t": clean(attribute.label(middle), 30)}]
+    layers: list[Spec] = []
+    if isinstance(graph := bare(metric), Graph):
+        ends = list(zip(graph.edges[0].tolist(), graph.edges[1].tolist(), strict=True))
+        if len(ends) > _EDGES:
+            ends = [pair for pair in ends if middle in pair]
+        steps = [{"x": spots[a][0], "y": spots[a][1], "x2": spots[b][0], "y2": spots[b][1]} for a, b in ends]
+        rule = mark("rule", color=GREY, strokeWidth=0.6, clip=True)
+        layers.append(layer(steps, rule, **spot, x2={"field": "x2"}, y2={"field": "y2"}))
+    diamond = mark("point", shape="diamond", filled=True, size=110, color=INK, opacity=1)
+    return [
+        *layers,
+        layer(dots, mark("circle", size=34, stroke=GREY, strokeWidth=0.7, opacity=1), **spot, color=FILL),
+        layer(centre, diamond, **spot),
+        *bordered(centre, {"baseline": "top", "dy": 8, "color": INK, "fontWeight": "bold"}, **spot),
+    ]
+
+
+def _closest(attribute: Points, metric: Metric, plane: Plane, spot: Spec) -> list[Spec]:
+    """The two places that are protected best, where they are on the map."""
+    near = metric.closest
+    if near is None or max(near.pair) >= attribute.listed or not plane.inside[list(near.pair)].all():
+        return []
+    x, y = plane.spots[near.pair[0]].tolist()
+    a, b = (clean(attribute.label(k), 24) for k in near.pair)
+    values = [{"x": x, "y": y, "t": f"{a} – {b}: ε {digits(near.distance)}"}]
+    left = x > float((plane.low[0] + plane.high[0]) / 2)
+    side = {"align": "right", "dx": -9} if left else {"align": "left", "dx": 9}
+    square = mark("point", shape="square", size=60, stroke=INK, strokeWidth=1.4, opacity=1)
+    return [layer(values, square, **spot), *bordered(values, {**side, "color": INK, "fontStyle": "italic"}, **spot)]

@@ -1,0 +1,100 @@
+"""A table of all pairs of groups as shaded cells: for ε, for the budget, for anything that two values have in common.
+
+The table is symmetric and both halves are drawn, so that a pair is found from either side.  A cell for several pairs
+shows their worst one; it is named when pointed at.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import SupportsInt
+
+from dxprivacy.output.charts.channels import Spec, itself, nominal, pointed_at
+from dxprivacy.output.charts.chart_style import INK, PALE, clean
+from dxprivacy.output.charts.layers import heading, layer, mark, view
+from dxprivacy.output.charts.shades import FILL, NOTHING, Ramp
+
+_NUMBERED = 14  # groups up to which cells have room for a number
+_PER_CHARACTER = 6.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The worst pair of two groups: what it has, how that is written, whether to outline it, and which pair it is."""
+
+    a: int
+    b: int
+    value: float
+    text: str
+    outlined: bool = False
+    pair: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A part of a picture, with the width that it takes up, labels included."""
+
+    view: Spec
+    width: float
+
+
+def heat(name: str, labels: Sequence[str], cells: Sequence[Cell], ramp: Ramp, *, about: str = "") -> Panel:
+    """One panel; `about` follows the name."""
+    many = len(labels)
+    size = 46 if many <= 4 else 34 if many <= 8 else 24 if many <= _NUMBERED else 19
+    longest = max((len(label) for label in labels), default=0)
+    flat = longest * _PER_CHARACTER <= size + 2
+    both = [c for c in cells if c.a != c.b]
+    rows = [_row(c.a, c.b, c, labels, ramp) for c in cells] + [_row(c.b, c.a, c, labels, ramp) for c in both]
+    order = list(labels)
+    upright = {} if flat else {"labelAlign": "left", "labelBaseline": "middle"}
+    above = {"orient": "top", "title": None, "labelAngle": 0 if flat else -90, "grid": False, **upright}
+    square = {
+        "x": nominal("a", sort=order, scale={"domain": order}, axis=above),
+        "y": nominal("b", sort=order, scale={"domain": order}, axis={"title": None, "grid": False}),
+    }
+    told = pointed_at("pair", "v")
+    layers = [layer(rows, mark("rect", strokeWidth=1.2), **square, fill=FILL, stroke=itself("s"), tooltip=told)]
+    if outlined := [row for row in rows if row["o"]]:
+        layers.append(layer(outlined, mark("rect", fill=None, stroke=INK, strokeWidth=1.8), **square))
+    if many <= _NUMBERED:
+        number = mark("text", fontSize=11 if size > 30 else 10, baseline="middle")
+        layers.append(layer(rows, number, **square, text=nominal("v"), color=itself("i")))
+    title = clean(name) + (f"  {about}" if about else "")
+    drawn = {**heading(title), **view(size * many, size * many, layers)}
+    return Panel(drawn, size * many + longest * _PER_CHARACTER + 10)
+
+
+def presence(value: float, text: str, ramp: Ramp) -> Panel:
+    """The smallest table: whether somebody is in the data at all."""
+    return heat("presence", ("anyone", "absent"), [Cell(0, 1, value, text, pair="anyone – absent")], ramp)
+
+
+def pair_of(label: Callable[[int], str], a: SupportsInt, b: SupportsInt) -> str:
+    """Two values by their names."""
+    return clean(f"{label(int(a))} – {label(int(b))}", 80)
+
+
+def _row(a: int, b: int, cell: Cell, labels: Sequence[str], ramp: Ramp) -> Spec:
+    return {
+        "a": labels[a],
+        "b": labels[b],
+        "v": cell.text,
+        "c": ramp.shade(cell.value),
+        "i": ramp.ink(cell.value),
+        "s": PALE if ramp.shade(cell.value) == NOTHING else "white",
+        "o": cell.outlined,
+        "pair": cell.pair,
+    }
+
+
+def packed(panels: Sequence[Panel], wide: float = 690) -> list[Spec]:
+    """Panels side by side as long as they fit, then in the next row."""
+    rows: list[list[Spec]] = []
+    room = 0.0
+    for panel in panels:
+        if not rows or panel.width > room:
+            rows.append([])
+            room = wide
+        rows[-1].append(panel.view)
+        room -= panel.width + 30
+    return [row[0] if len(row) == 1 else {"hconcat": row, "spacing": 30} for row in rows]

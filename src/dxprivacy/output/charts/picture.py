@@ -1,0 +1,136 @@
+"""A picture: a Vega-Lite specification that shows itself in notebooks and saves itself as PNG, SVG, HTML or JSON.
+
+It is kept as JSON text, so that it cannot be changed afterwards, and holds finite numbers only.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dxprivacy.errors import UsageError
+from dxprivacy.formats.writing_files import PICTURES, write_file
+from dxprivacy.output.charts.rendering import can_render, to_png, to_svg
+from dxprivacy.output.pages.document import document
+from dxprivacy.wording import json_text, repr_of_half_built
+
+MIME = "application/vnd.vegalite.v5+json"
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+SCALE = 2.0
+_ENDINGS = (".png", ".svg", ".html", ".json")
+
+
+@repr_of_half_built
+@dataclass(frozen=True)
+class Picture:
+    """A frozen Vega-Lite specification.
+
+    >>> picture = Picture.of({"title": {"text": ["Two answers", "reach their target"]}, "mark": "point"})
+    >>> picture
+    Picture('Two answers reach their target')
+    >>> picture.to_dict()["mark"]
+    'point'
+    """
+
+    text: str
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> "Picture":
+        """From a specification; a number that is not finite is a mistake of whoever made it."""
+        ours = {"$schema": SCHEMA, "usermeta": {"from": "dxprivacy"}}
+        return cls(json.dumps({**ours, **spec}, ensure_ascii=False, allow_nan=False))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The specification, a fresh copy."""
+        spec: dict[str, Any] = json.loads(self.text)
+        return spec
+
+    @property
+    def title(self) -> str:
+        """What the picture says."""
+        return _joined(self.to_dict().get("title", {}), "text")
+
+    @property
+    def subtitle(self) -> str:
+        """How to read it."""
+        return _joined(self.to_dict().get("title", {}), "subtitle")
+
+    def to_png(self, scale: float = SCALE) -> bytes:
+        """As PNG; `scale` pixels for every unit of length (needs the extra `plots`)."""
+        if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not 0.1 <= scale <= 10:
+            raise UsageError(f"scale is {scale!r}; a number from 0.1 to 10 is needed", hints=[("scale=2", "")])
+        return to_png(self.to_dict(), float(scale))
+
+    def to_svg(self) -> str:
+        """As SVG (needs the extra `plots`)."""
+        return to_svg(self.to_dict())
+
+    def to_html(self) -> str:
+        """As a page of its own: the picture as SVG, no script, nothing to load (needs the extra `plots`)."""
+        return document(self.title, _STYLE, self.to_svg())
+
+    def to_json(self) -> str:
+        """The specification as text."""
+        return json_text(self.to_dict())
+
+    def save(self, path: str | Path, *, scale: float = SCALE) -> Path:
+        """Write to a .png, .svg, .html or .json file; `scale` is for PNG.
+
+        A file that is there is replaced only if it is such a picture that we wrote.
+        """
+        target = _path(path)
+        content: str | bytes
+        match target.suffix.lower():
+            case ".png":
+                content = self.to_png(scale)
+            case ".svg":
+                content = self.to_svg()
+            case ".html":
+                content = self.to_html()
+            case ".json":
+                content = self.to_json()
+            case _:
+                raise UsageError(
+                    f"cannot write a picture as {target.name!r}", hints=[f"use a name that ends in {_listed()}"]
+                )
+        return write_file(target, content, PICTURES[target.suffix.lower()])
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
+        """For notebooks: the specification, and an image for those that cannot draw it."""
+        bundle: dict[str, Any] = {MIME: self.to_dict(), "text/plain": repr(self)}
+        if can_render():
+            import base64
+
+            bundle["image/png"] = base64.b64encode(self.to_png()).decode("ascii")
+        return bundle
+
+    def __repr__(self) -> str:
+        return f"Picture({self.title!r})"
+
+
+def require(value: object, kind: type | tuple[type, ...], needed: str, hints: Sequence[str] = ()) -> None:
+    """Our error for anything else than what a picture or a page is made of."""
+    if not isinstance(value, kind):
+        raise UsageError(f"{needed} is needed, not a {type(value).__name__}", hints=hints)
+
+
+def _joined(title: Any, part: str) -> str:
+    words = title.get(part, "") if isinstance(title, dict) else title if part == "text" else ""
+    return " ".join(words) if isinstance(words, list) else str(words)
+
+
+def _path(path: object) -> Path:
+    try:
+        return Path(path)  # type: ignore[arg-type]
+    except TypeError:
+        raise UsageError(
+            f"a picture is saved under a name, not a {type(path).__name__}", hints=['picture.save("x.png")']
+        ) from None
+
+
+def _listed() -> str:
+    return f"{', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
+
+
+_STYLE = "body { margin: 1.5em; } svg { max-width: 100%; height: auto; }"

@@ -1,0 +1,5 @@
+"""Charts of released answers, maps and synthetic records.
+
+In reading order: `answer_panels`, `answer_heat`, `answer_map`, `density_map`, `released_answers`,
+`synthetic_answers`.
+"""

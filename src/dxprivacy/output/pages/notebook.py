@@ -1,0 +1,149 @@
+"""What a notebook shows of a value: a headline, a table and a picture, as HTML that needs nothing from elsewhere.
+
+Notebooks take no style sheet of ours and may drop SVG, so looks stand beside the elements and pictures are PNG images
+inside the text.  No script.  Without the extra `plots` there are tables alone.
+"""
+
+import base64
+import re
+
+from dxprivacy.ledger import Ledger
+from dxprivacy.mechanisms.linear.plan import Plan
+from dxprivacy.mechanisms.selection.plan import Choice
+from dxprivacy.mechanisms.selection.selection_release import ChoiceRelease
+from dxprivacy.output.charts.guarantees.budget_picture import budget_picture
+from dxprivacy.output.charts.guarantees.plan_error import plan_picture
+from dxprivacy.output.charts.guarantees.policy_picture import policy_picture
+from dxprivacy.output.charts.guarantees.selection_chances import choice_picture
+from dxprivacy.output.charts.picture import Picture
+from dxprivacy.output.charts.released.released_answers import release_picture
+from dxprivacy.output.charts.released.synthetic_answers import synthesis_picture
+from dxprivacy.output.charts.rendering import can_render
+from dxprivacy.output.charts.shades import SHADES
+from dxprivacy.output.pages.answers_part import answers_part
+from dxprivacy.output.pages.check_page import pairs_table
+from dxprivacy.output.pages.ledger_page import entries_table
+from dxprivacy.output.pages.page import escaped, listed, section, table, words
+from dxprivacy.output.pages.plan_page import errors_table
+from dxprivacy.output.pages.shared_parts import limit_words, permitted, warning_list
+from dxprivacy.output.text.plan_text import limits
+from dxprivacy.output.text.release_text import number
+from dxprivacy.output.text.remedies_text import remedies
+from dxprivacy.output.text.selection_text import choice_rows
+from dxprivacy.policy import Policy
+from dxprivacy.policy.policy_check import check
+from dxprivacy.releases.release import Release
+from dxprivacy.synthetic.synthesis_report import Compared, Report
+from dxprivacy.wording import digits, plain, plural
+
+ROWS = 24  # of a value; the file or `.rows()` has them all
+_WIDE = 760  # pixels
+_LOOKS = {
+    "wide": "overflow-x:auto",
+    "heat": "border-collapse:collapse",
+    "note": "color:#5c5c5c",
+    "x": "white-space:nowrap",
+    "lead": "font-size:1.05em",
+    "r": "text-align:right;white-space:nowrap",
+    "n": "text-align:left;white-space:nowrap",
+    "p": "text-align:left;min-width:11em",
+    "c": "text-align:left;overflow-wrap:anywhere",
+}
+_INK = dict.fromkeys(SHADES[:3], "#ffffff")
+_LOOKS |= {
+    f"r h{k}": f"{_LOOKS['r']};background:{shade};color:{_INK.get(shade, '#222222')}"
+    for k, shade in enumerate(SHADES[::-1])
+}
+
+
+def plan_display(plan: Plan) -> str:
+    """Errors of every answer, and what would meet the targets that are missed."""
+    head = f"Plan {plan.name}, {plural(len(plan.workload.answers), 'answer')}: nothing spent, no data read"
+    shown = section("What would meet the targets", listed(remedies(plan)))
+    return _bundle(head, _image(plan_picture(plan)), errors_table(plan, limits(plan), ROWS), shown)
+
+
+def release_display(release: Release) -> str:
+    """The answers, question by question, and the promise."""
+    head = f"Release {release.name}: {plural(len(release.answers), 'answer')}"
+    covered = words(f"Each interval covers {release.covered}, 95 % of the time.", "note")
+    answers = answers_part(release, pictures=0, most=ROWS)
+    promise = section("Promise", listed(release.promise, numbered=True))
+    return _bundle(head, _image(release_picture(release)), answers, covered, promise)
+
+
+def policy_display(policy: Policy) -> str:
+    """Who is protected from what, and what to look at twice."""
+    found = check(policy)
+    head = f"{policy.title}: {plural(found.cells, 'possible record')}"
+    return _bundle(head, _image(policy_picture(policy)), pairs_table(found), warning_list(found))
+
+
+def ledger_display(ledger: Ledger) -> str:
+    """What was released, and what is used of every attribute."""
+    so_far = f"{plural(len(ledger.entries()), 'release')} so far, {limit_words(ledger.worst_case())}"
+    head = f"Ledger {ledger.path.name}: {so_far}; the policy permits {permitted(ledger.metric)}"
+    return _bundle(head, _image(budget_picture(ledger)), entries_table(ledger))
+
+
+def choice_display(choice: Choice) -> str:
+    """How far from the best it may be, before anything is spent."""
+    head = f"Choice {choice.name}, {choice.pick}: nothing spent, no data read"
+    rows = [[plain(cell) for cell in row] for row in choice_rows(choice)]
+    return _bundle(head, _image(choice_picture(choice)), table([], rows, "nrp"))
+
+
+def choice_release_display(release: ChoiceRelease) -> str:
+    """What was chosen, and the promise."""
+    off = float(release.facts["short_by_at_most_95"])
+    told = f"at most {digits(off)} {release.facts['short_in']}, 95 % of the time" if off else "the best, exactly"
+    made = table(["", "chosen", "short of the best by"], [[release.title, release.chosen, told]], "nnp")
+    return _bundle(f"Choice {release.name}", made, section("Promise", listed(release.promise, numbered=True)))
+
+
+def report_display(report: Report) -> str:
+    """Released answers beside those of synthetic records."""
+    head = f"{plural(report.records, 'synthetic record')}: {report.summary}"
+    rows = [[a.question, a.label, *_released(a), number(a.synthetic, 0, 0)] for a in report.answers[: ROWS + 1]]
+    left = len(report.answers) - ROWS
+    more = words(f"{left:,} more in report.answers.", "note") if left > 0 else ""
+    head_row = ["question", "answer", "released", "95 % interval", "synthetic"]
+    picture = _image(synthesis_picture(report)) if report.compared else ""
+    return _bundle(head, picture, table(head_row, rows[:ROWS], "pprnr"), more)
+
+
+def line_display(value: object) -> str:
+    """Any other value: its line."""
+    return f"<p>{escaped(repr(value))}</p>"
+
+
+def _released(answer: Compared) -> list[str]:
+    row = answer.released
+    if row is None:
+        return ["–", ""]
+    ends = f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}"
+    return [number(row.value, row.low, row.high), "exact" if row.exact else ends]
+
+
+def _bundle(head: str, *parts: str) -> str:
+    made = "\n".join([f"<p><b>{escaped(head)}.</b></p>", *(part for part in parts if part)])
+    return f"<div>{inlined(made)}</div>"
+
+
+def inlined(markup: str) -> str:
+    """Looks of our classes as attributes; text cannot hold one, since its quotes are escaped.
+
+    >>> inlined('<td class="r">1</td><p>class=&quot;r&quot;</p>')
+    '<td style="text-align:right;white-space:nowrap">1</td><p>class=&quot;r&quot;</p>'
+    """
+    looked = re.sub(r' class="([a-z0-9 ]+)"', lambda found: f' style="{_LOOKS.get(found[1], "")}"', markup)
+    return looked.replace("<td>", '<td style="text-align:left">').replace("<th>", '<th style="text-align:left">')
+
+
+def _image(picture: Picture) -> str:
+    """A picture inside the text; nothing without vl-convert."""
+    if not can_render():
+        return ""
+    data = base64.b64encode(picture.to_png()).decode("ascii")
+    style = f"max-width:min(100%,{_WIDE}px)"
+    return f'<img alt="{escaped(picture.title)}" style="{style}" src="data:image/png;base64,{data}">'

@@ -1,0 +1,161 @@
+"""Pages: one file of plain HTML with its pictures drawn in as SVG and its tables as text.
+
+No script, nothing to load; it can be mailed, printed on A4 and read in twenty years.  Whatever comes from a file or a
+person is escaped, and what would break a line or turn the reading direction is made visible.
+"""
+
+import hashlib
+import html
+import re
+from collections.abc import Iterable, Sequence
+
+from dxprivacy.errors import STEERING, one_line
+from dxprivacy.output.charts.picture import Picture
+from dxprivacy.output.charts.shades import SHADES
+from dxprivacy.output.pages.document import document
+from dxprivacy.wording import tied
+
+ROWS = 2_000
+_EXPONENT = re.compile(r"\d+(\.\d+)?e-\d+")
+_STEERING_BUT_LINES = re.compile(STEERING.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
+
+
+def page(title: str, parts: Iterable[str]) -> str:
+    """The whole page as text; parts are HTML, made by the functions below."""
+    return document(title, _STYLE, "\n".join(part for part in parts if part))
+
+
+def escaped(text: str) -> str:
+    """Text that stays text.
+
+    >>> escaped("<b> & \\u202eb")
+    '&lt;b&gt; &amp; �b'
+    """
+    return html.escape(one_line(text))
+
+
+def prose(text: str) -> str:
+    """Text that stays text, and whose numbers stay whole: a browser would break 8.53e-08 behind its hyphen.
+
+    >>> prose("ε < 8.53e-08")
+    'ε &lt; <span class="x">8.53e-08</span>'
+    """
+    return _EXPONENT.sub(r'<span class="x">\g<0></span>', escaped(text))
+
+
+def section(title: str, *parts: str) -> str:
+    """A heading and what belongs to it; nothing where there is nothing."""
+    inner = [part for part in parts if part]
+    return "\n".join([f"<h2>{escaped(title)}</h2>", *inner]) if inner else ""
+
+
+def subsection(title: str, *parts: str) -> str:
+    """A smaller heading and what belongs to it; without a title only that."""
+    inner = [part for part in parts if part]
+    return "\n".join([*([f"<h3>{escaped(title)}</h3>"] if title else []), *inner]) if inner else ""
+
+
+def words(text: str, kind: str = "") -> str:
+    """A paragraph; `kind` is `lead` for a headline, `note` for an aside."""
+    start = f'<p class="{kind}">' if kind else "<p>"
+    return f"{start}{prose(tied(text))}</p>" if text else ""
+
+
+def listed(sentences: Iterable[str], *, numbered: bool = False) -> str:
+    """Sentences one below the other; nothing where there are none."""
+    items = "".join(f"<li>{prose(tied(sentence))}</li>" for sentence in sentences)
+    name = "ol" if numbered else "ul"
+    return f"<{name}>{items}</{name}>" if items else ""
+
+
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "", *, rest: str = "", most: int = ROWS
+) -> str:
+    """Rows of text; `align` has an `r` for every column of numbers, `n` for other text that stays on one line, `p` for
+    phrases, which need some room, and `c` for codes, which alone may break anywhere.
+
+    Very many rows are cut, and `rest` says where the others are.
+    """
+    if not rows:
+        return ""
+    sides = [f' class="{side}"' if side in "rnpc" else "" for side in align.ljust(len(rows[0]), "l")]
+    top = "".join(f"<th{s}>{prose(_tied(h))}</th>" for h, s in zip(head, sides, strict=False))
+    body = "\n".join(
+        f"<tr>{''.join(f'<td{s}>{prose(cell)}</td>' for cell, s in zip(row, sides, strict=True))}</tr>"
+        for row in rows[:most]
+    )
+    more = words(f"{len(rows) - most:,} more rows{f': {rest}' if rest else ''}.", "note") if len(rows) > most else ""
+    made = f"<table>{f'<thead><tr>{top}</tr></thead>' if head else ''}<tbody>\n{body}\n</tbody></table>"
+    return wide(made) + more
+
+
+def _tied(title: str) -> str:
+    """The title of a column breaks between words only."""
+    return tied(title).replace(" %", "\u00a0%")
+
+
+def wide(part: str) -> str:
+    """What may be wider than the page: it is moved sideways there, and breaks no word and no number."""
+    return f'<div class="wide">{part}</div>'
+
+
+def verbatim(text: str) -> str:
+    """A file as it is, line by line."""
+    return f"<pre>{html.escape(_STEERING_BUT_LINES.sub(chr(0xFFFD), text))}</pre>"
+
+
+def drawn(picture: Picture) -> str:
+    """A picture as SVG (needs the extra `plots`)."""
+    own = f"p{hashlib.sha256(picture.text.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    svg = with_own_names(picture.to_svg(), own)
+    return f'<figure role="img" aria-label="{escaped(picture.title)}">{svg}</figure>'
+
+
+def with_own_names(svg: str, own: str) -> str:
+    """Pictures on one page must not share names inside: the browser would take the first one's clipping for all."""
+    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{own}-", svg)
+
+
+_SHADED = "\n".join(
+    f".heat td.h{k} {{ background: {shade};{' color: #ffffff;' if shade in SHADES[:3] else ''} }}"
+    for k, shade in enumerate(SHADES[::-1])
+)
+_STYLE = (
+    """
+@page { size: A4; margin: 16mm; }
+body { font: 15px/1.45 "Liberation Sans", Helvetica, Arial, sans-serif; color: #222222;
+  max-width: 50em; margin: 2em auto; padding: 0 1em; }
+h1 { font-size: 1.5em; margin-bottom: 0.2em; }
+h2 { font-size: 1.15em; margin-top: 2em; break-after: avoid; }
+h3 { font-size: 1em; margin: 1.6em 0 0.4em; break-after: avoid; }
+h1, h2, h3, p, li { overflow-wrap: break-word; }
+.lead { font-size: 1.1em; }
+.note { color: #5c5c5c; }
+figure { margin: 1em 0; break-inside: avoid; overflow-x: auto; }
+svg { display: block; max-width: max(100%, 34em); height: auto; overflow: visible; }
+.wide { overflow-x: auto; margin: 1em 0; width: fit-content; max-width: 100%; }
+@media screen and (min-width: 60em) { .wide { max-width: calc(50vw + 23em); } }
+table { border-collapse: collapse; }
+thead { display: table-header-group; }
+th { text-align: left; color: #5c5c5c; font-weight: normal; vertical-align: bottom; }
+td, th { padding: 0.15em 1.2em 0.15em 0; border-bottom: 1px solid #ececec; }
+td { vertical-align: top; }
+td.p { min-width: 11em; }
+.r { text-align: right; }
+td.r, td.n { white-space: nowrap; font-variant-numeric: tabular-nums; }
+.x { white-space: nowrap; }
+td.c { overflow-wrap: anywhere; min-width: 12em; }
+.heat td, .heat th { padding: 0.25em 0.6em; border: 1px solid #ececec; }
+"""
+    + _SHADED
+    + """
+tr, li { break-inside: avoid; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.85em; background: #f6f6f6; padding: 0.8em; }
+@media print {
+  body { margin: 0; max-width: none; font-size: 10pt; }
+  svg { max-width: 100%; }
+  .heat td { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  pre { background: none; border: 1px solid #d4d4d4; }
+}
+"""
+)

@@ -1,0 +1,114 @@
+"""Tables for Markdown and LaTeX: a release, a choice, a plan, and what was made of a release, rounded as on the screen.
+
+Nothing is left out: where the screen shows the first answers, these show all.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+
+from dxprivacy.mechanisms.linear.plan import Plan
+from dxprivacy.mechanisms.linear.planning.plan_notes import notes
+from dxprivacy.mechanisms.selection.selection_release import ChoiceRelease
+from dxprivacy.output.text.release_text import HEAD, interval_words, release_remarks, value_words
+from dxprivacy.output.text.selection_release_text import how_far
+from dxprivacy.releases.answer_tables import AnswerTable, tables_of
+from dxprivacy.releases.processed_answers import Processed
+from dxprivacy.releases.release import Release, Row
+from dxprivacy.tabular import Printed, PrintedTable
+from dxprivacy.universe.answers import ErrorOf
+from dxprivacy.universe.workload import Answer
+from dxprivacy.wording import digits
+
+
+def release_printed(release: Release) -> Printed:
+    """A table for each question that is grouped by something; questions for one number share one."""
+    return Printed(_answers(release.answers), tuple(release_remarks(release)), release.promise)
+
+
+def processed_printed(processed: Processed) -> Printed:
+    """As a release, with what was done; plain numbers in one column."""
+    if processed.release is None:
+        rows = [[f"{value:,.6g}"] for value in processed.values.tolist()]
+        return Printed((PrintedTable("", ("value",), "r", rows),), (processed.note,))
+    return Printed(_answers(processed.answers), (processed.note,), processed.release.promise)
+
+
+def choice_printed(release: ChoiceRelease) -> Printed:
+    """One row: what was chosen, and how far from the best it may be."""
+    head = ("question", "chosen", "how far from the best")
+    row = [release.title, release.chosen, how_far(release)]
+    return Printed((PrintedTable("", head, "lll", [row]),), (), release.promise)
+
+
+def plan_printed(plan: Plan) -> Printed:
+    """The error that each answer would have, beside both readings of plain DP."""
+    answers, titles = plan.workload.answers, plan.workload.titles
+    tables: list[PrintedTable] = []
+    for lone, run in groupby(tables_of(answers), key=lambda table: table.lone):
+        found = [(titles[table.answers[0].question], table) for table in run]
+        tables += [_planned(plan, found)] if lone else [_planned(plan, [one]) for one in found]
+    told = (
+        f"Plan {plan.name}: nothing spent, no data read. In plain differential-privacy terms it is "
+        f"ε = {digits(plan.worst_epsilon)}."
+    )
+    return Printed(tuple(tables), (told, *notes(plan)))
+
+
+def _answers(answers: Sequence[Row]) -> tuple[PrintedTable, ...]:
+    out: list[PrintedTable] = []
+    for lone, run in groupby(tables_of(answers), key=lambda table: table.lone):
+        tables = list(run)
+        out += [_numbers(tables)] if lone else map(_grouped, tables)
+    return tuple(out)
+
+
+def _numbers(tables: Sequence[AnswerTable[Row]]) -> PrintedTable:
+    """By their labels, which say what was counted; by their words where those repeat."""
+    labels = Counter(table.answers[0].label for table in tables)
+    rows = []
+    for table in tables:
+        (row,) = table.answers
+        name = row.label if row.label.strip() and labels[row.label] == 1 else table.question
+        rows.append([name, value_words(row), interval_words(row)])
+    return PrintedTable("", ("question", *HEAD), "lrl", rows)
+
+
+def _grouped(table: AnswerTable[Row]) -> PrintedTable:
+    pairs = zip(table.groups, table.answers, strict=True)
+    rows = [[*groups, value_words(row), interval_words(row)] for groups, row in pairs]
+    return PrintedTable(table.question, (*table.columns, *HEAD), "l" * len(table.columns) + "rl", rows)
+
+
+_ERROR_HEAD = ("typical error", "± 95 %", "asked", "± of plain DP as strict", "± of plain DP at our worst case")
+
+
+def _planned(plan: Plan, tables: Sequence[tuple[str, AnswerTable[Answer]]]) -> PrintedTable:
+    """The errors of one table by its groups, or of several questions for one number by their words."""
+    title, first = tables[0]
+    by, title = (first.columns, title) if not first.lone else (("question",), "")
+    told: list[list[str]] = []
+    for words, table in tables:
+        for groups, answer, k in zip(table.groups, table.answers, table.places, strict=True):
+            told.append([*(groups if not table.lone else (words,)), *_errors(plan, answer, k)])
+    head = (*by, *_ERROR_HEAD)
+    kept = [k for k in range(len(head)) if k < len(by) or any(row[k] for row in told)]  # no column of nothing
+    rows = [[row[k] for k in kept] for row in told]
+    align = "".join("l" if k < len(by) else "r" for k in kept)
+    return PrintedTable(title, tuple(head[k] for k in kept), align, rows)
+
+
+def _errors(plan: Plan, answer: Answer, k: int) -> list[str]:
+    error, unit = plan.errors[k], answer.unit
+    ours = "exact" if plan.is_exact(answer) else _with_unit(error.half_width, unit)
+    asked = "" if answer.within is None else _with_unit(float(answer.within), unit)
+    plain = [_width(plan.baselines.strict[k], unit), _width(plan.baselines.worst[k], unit)]
+    return [_with_unit(error.typical, unit), ours, asked, *plain]
+
+
+def _width(error: ErrorOf | None, unit: str) -> str:
+    return "" if error is None else _with_unit(error.half_width, unit)
+
+
+def _with_unit(x: float, unit: str) -> str:
+    return f"{digits(x)} {unit}".rstrip()

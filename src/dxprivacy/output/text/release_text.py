@@ -1,0 +1,212 @@
+"""A release on the screen."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from dxprivacy.releases.answer_names import names
+from dxprivacy.releases.answer_tables import AnswerTable, tables_of
+from dxprivacy.releases.map_cells import clear_cells, fullest_first, is_map
+from dxprivacy.releases.processed_answers import Processed
+from dxprivacy.releases.release import MISSED, TOO_FEW, Release, Row
+from dxprivacy.wording import columns, digits, plural, short, tag, wrap
+
+SHOWN = 12
+NUMBERS = 100  # questions for one number each
+TABLES = 6  # of one question
+_ACROSS = 12  # so many columns of a crosstab stay side by side
+HEAD = ("released", "95 % interval")
+_HEADING, _NAME, _GROUP = 94, 60, 40
+_SHADES = " ░▒▓█"
+
+
+def number(value: float, low: float, high: float) -> str:
+    """As many digits as the interval's width makes worth reading.
+
+    >>> number(-4.0, -14.0, 6.0), number(201.5361, 199.6, 203.4), number(0.12345, 0.1234, 0.1235), number(50.0, 49, 51)
+    ('−4', '201.5', '0.12345', '50')
+    """
+    width = high - low
+    if all(x == int(x) for x in (value, low, high)):
+        text = f"{value:,.0f}"
+    elif width <= 0:
+        text = f"{value:,.10g}"
+    else:
+        places = max(0, 1 - math.floor(math.log10(width) + 1e-9))
+        text = f"{value:,.{places}f}"
+    return text.replace("-", "−") if float(text.replace(",", "")) else text.lstrip("-")
+
+
+def release_lines(release: Release, *, everything: bool = False, wide: bool = False, file: str = "") -> list[str]:
+    """Every question with its first answers and their intervals, then the promise; `file` is where all answers stand.
+
+    `wide`: two-way tables as crosstabs, however wide they are.
+    """
+    tables = tables_of(release.answers)
+    lines, hidden = answer_lines(tables, everything=everything, wide=wide)
+    more = f"{hidden:,} more in {file or 'release.rows()'}. " if hidden else ""
+    covered, *remarks = release_remarks(release)
+    lines.append(tag("dim", f"  {more}{covered}"))
+    for note in remarks:
+        lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
+    return [*lines, "", *promise_lines(release.promise)]
+
+
+def release_remarks(release: Release) -> list[str]:
+    """What readers of the numbers must know: first what the intervals cover."""
+    remarks = [note for note in release.facts.get("notes", ()) if not note.startswith("means by")]
+    planned = release.facts.get("rows")
+    if planned and release.records is not None and planned != release.records:
+        remarks.append(
+            f"the plan was made for {planned:,} records, there are {release.records:,}: errors of means differ"
+        )
+    return [f"Intervals cover {release.covered}.", *remarks]
+
+
+def answer_lines(tables: Sequence[AnswerTable[Row]], *, everything: bool, wide: bool) -> tuple[list[str], int]:
+    """Question by question, and how many answers are not shown; questions for one number share a table."""
+    most = rows_shown(tables, everything=everything)
+    lines: list[str] = []
+    hidden = 0
+    for lone, run in groupby(tables, key=lambda table: table.lone):
+        if lone:
+            made, left = _numbers(list(run), everything=everything)
+            lines, hidden = [*lines, *made, ""], hidden + left
+            continue
+        for question, parts in groupby(run, key=lambda table: table.question):
+            found = list(parts)
+            shown = found if everything else found[:TABLES]
+            lines.append(f"  {tag('bold', short(question, _HEADING))}")
+            for table in shown:
+                made, left = _crosstab(table) if wide and table.crosstab else _listed(table, most)
+                lines, hidden = [*lines, *made, ""], hidden + left
+            if len(found) > len(shown):
+                rest = found[len(shown) :]
+                lines += [tag("dim", f"    … {plural(len(rest), 'more table')}"), ""]
+                hidden += sum(map(len, rest))
+    return lines, hidden
+
+
+def rows_shown(tables: Sequence[AnswerTable[Any]], *, everything: bool) -> int:
+    """How many answers of a table are shown: the more tables, the fewer of each; all where they are few together."""
+    if everything or sum(map(len, tables)) <= SHOWN + 3:
+        return max(map(len, tables), default=0)
+    several = sum(not table.lone for table in tables)
+    return SHOWN if several < 2 else SHOWN // 2 if several < 5 else SHOWN // 4
+
+
+def _numbers(tables: Sequence[AnswerTable[Row]], *, everything: bool) -> tuple[list[str], int]:
+    """Questions for one number each, by their labels, which say what was counted; by their words where those repeat."""
+    labels = Counter(table.answers[0].label for table in tables)
+    shown = tables if everything else tables[:NUMBERS]
+    rows = [[tag("dim", text) for text in ("", *HEAD)]]
+    for table in shown:
+        (row,) = table.answers
+        name = row.label if row.label.strip() and labels[row.label] == 1 else table.question
+        rows.append([short(name, _NAME), tag("accent", value_words(row)), interval_words(row)])
+    left = len(tables) - len(shown)
+    return columns(rows, "lrl") + ([tag("dim", f"  … {left:,} more")] if left else []), left
+
+
+def _listed(table: AnswerTable[Row], most: int) -> tuple[list[str], int]:
+    """A line for each of the first answers, their groups in columns; how many are left out.  Of a map the fullest."""
+    some_are_left = len(table) > most + 2
+    if some_are_left and is_map(table):
+        table = fullest_first(table)
+        most = min(most, clear_cells(table))
+        if not most:
+            return [tag("dim", f"    no cell stands out of the noise of all {len(table):,}")], len(table)
+    pairs = list(zip(table.groups, table.answers, strict=True))
+    if len(pairs) <= most + 2:  # what is left out is worth the line that says so
+        most = len(pairs)
+    else:
+        pairs.sort(key=lambda pair: _is_nobody(pair[1]))
+    rows = [[tag("dim", short(text, _GROUP)) for text in table.columns] + [tag("dim", text) for text in HEAD]]
+    for groups, row in pairs[:most]:
+        rows.append([*(short(text, _GROUP) for text in groups), tag("accent", value_words(row)), interval_words(row)])
+    left = len(pairs) - most
+    less = ", which hold less" if left and is_map(table) else ""
+    more = [tag("dim", f"    … {left:,} more{less}")] if left else []
+    return columns(rows, "l" * len(table.columns) + "rl", indent=4) + more, left
+
+
+def _crosstab(table: AnswerTable[Row]) -> tuple[list[str], int]:
+    """A two-way table in two directions; darker marks stand beside larger numbers."""
+    crosstab = table.crosstab
+    if crosstab is None:
+        return _listed(table, len(table))
+    names_of = table.columns
+    if len(crosstab.across) > max(len(crosstab.down), _ACROSS):
+        crosstab, names_of = crosstab.turned, names_of[::-1]
+    marked = shades([row for line in crosstab.cells for row in line])
+    across = [f"{tag('dim', short(text, _GROUP))}  " for text in crosstab.across]  # the marks stand behind numbers
+    rows = [[tag("dim", short(" × ".join(names_of), _NAME)), *across]]
+    for k, (text, line) in enumerate(zip(crosstab.down, crosstab.cells, strict=True)):
+        marks = marked[k * len(line) : (k + 1) * len(line)]
+        cells = [f"{tag('accent', value_words(row))} {mark}" for row, mark in zip(line, marks, strict=True)]
+        rows.append([tag("dim", short(text, _GROUP)), *cells])
+    made = columns(rows, "l" + "r" * len(crosstab.across), indent=4)
+    return [*made, tag("dim", f"    {widths(table.answers)}")], 0
+
+
+def shades(rows: Sequence[Row]) -> list[str]:
+    """A mark for each answer, the darker the larger: from the released numbers alone."""
+    known = [row.value for row in rows if not row.vague]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    step = (high - low) / len(_SHADES) or 1.0
+    return [" " if row.vague else _SHADES[min(int((row.value - low) / step), len(_SHADES) - 1)] for row in rows]
+
+
+def widths(rows: Sequence[Row]) -> str:
+    """How far the intervals of several answers reach to either side, in words."""
+    noisy = [row for row in rows if not row.exact and not row.vague]
+    if not noisy:
+        return "exact" if rows and all(row.exact for row in rows) else TOO_FEW
+    sides = [max(row.high - row.value, row.value - row.low) for row in noisy]
+    unit = f" {noisy[0].unit}" if noisy[0].unit else ""
+    low, high = digits(min(sides)), digits(max(sides))
+    return f"each ± {low}{unit}" if low == high else f"± {low} to {high}{unit}"
+
+
+def promise_lines(promise: Sequence[str]) -> list[str]:
+    """The sentences printed on every release, numbered."""
+    lines = [tag("bold", "Promise")]
+    for k, sentence in enumerate(promise, 1):
+        lines += [f"  {line}" for line in wrap(f"{k}. {sentence}", 94, "   ")]
+    return lines
+
+
+def _is_nobody(row: Row) -> bool:
+    """Whether it is the mean of a group in which nobody is, or can be: which is public, or would not be exact."""
+    return row.exact and row.vague
+
+
+def value_words(row: Row) -> str:
+    """An answer with its unit, or why there is none."""
+    if _is_nobody(row):
+        return "–"
+    if row.vague:
+        return TOO_FEW
+    return number(row.value, row.low, row.high) + (f" {row.unit}" if row.unit else "")
+
+
+def interval_words(row: Row) -> str:
+    """The ends of its interval, or why there are none."""
+    if _is_nobody(row):
+        return "nobody is in this group"
+    if row.exact:
+        return "exact: the policy calls this public, or it is the same for all records"
+    missed = f" ({MISSED})" if row.missed else ""
+    return f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}{missed}"
+
+
+def processed_lines(processed: Processed) -> list[str]:
+    """Answers after post-processing, and what was done to them."""
+    answers = processed.answers
+    table = [
+        [name, number(r.value, r.low, r.high), f"{number(r.low, r.low, r.high)} – {number(r.high, r.low, r.high)}"]
+        for r, name in zip(answers, names(answers), strict=True)
+    ] or [[f"{value:,.6g}"] for value in processed.values.tolist()]
+    return columns(table, "lrl" if answers else "r") + [f"  {line}" for line in wrap(processed.note, 94)]

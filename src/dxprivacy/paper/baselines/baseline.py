@@ -1,0 +1,183 @@
+"""What the baselines have in common: rows with one noise scale, a certificate, and an error with its bias.
+
+A baseline counts a record of value i by the part f_i of what it should: always (stretching), or on average (sampling).
+So an answer has the bias sum_i q_i (f_i - 1) x_i, and the error is that, the noise, and what sampling itself varies by.
+Over data sets of n records the mean square is convex in x (a square of a linear function, and a linear one): its
+largest value is that of n equal records.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified, UsageError
+from dxprivacy.exact.answer_grid import require_room
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.rounding import Exact, is_whole
+from dxprivacy.histogram import Histogram
+from dxprivacy.mechanisms.linear.noise.discrete_laplace_law import variance
+from dxprivacy.mechanisms.sampling.system_noise import Noise, SystemNoise
+from dxprivacy.metrics import Metric, PseudoMetric
+from dxprivacy.paper.baselines.given import Given
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.certificate import Certificate
+from dxprivacy.privacy.refusals import separates
+from dxprivacy.wording import repr_of_half_built
+
+LARGEST_SCALE = 2.0**52
+
+
+@repr_of_half_built
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Baseline(ABC):
+    """A mechanism to compare with: certified noise, and its error with the bias.
+
+    `scale` is the noise of every answer in the questions' units, `printed` what the authors' formula would give, and
+    `parts` the part f_i of a record of each cell that counts, exactly.
+
+    >>> import dxprivacy as dx
+    >>> found = dx.baselines.stretching([[1, 1, 1]], ["0.1", 1, 1])
+    >>> isinstance(found, dx.baselines.Baseline), found.certificate.ratio <= 1
+    (True, True)
+    """
+
+    given: Given = field(repr=False)
+    share: Fraction
+    scale: Fraction
+    printed: Fraction
+    parts: tuple[Fraction, ...]
+
+    @property
+    def metric(self) -> Metric:
+        """What it keeps."""
+        return self.given.metric
+
+    @property
+    @abstractmethod
+    def cost(self) -> PseudoMetric:
+        """What a release loses, pair by pair: never less than it does."""
+
+    @property
+    @abstractmethod
+    def scales(self) -> tuple[float, ...]:
+        """The scale of the noise of every row, on the grid that it is drawn on."""
+
+    @property
+    @abstractmethod
+    def units(self) -> tuple[Fraction, ...]:
+        """What a step of that grid means, per row."""
+
+    @property
+    @abstractmethod
+    def varies(self) -> Floats:
+        """The variance of how much a record of each cell counts."""
+
+    @abstractmethod
+    def noisy_rows(self, histogram: Histogram, noise: Noise) -> Ints:
+        """The noisy whole numbers of a release, under the certificate."""
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The proof that these very scales keep the metric; computed from them, never carried along to others."""
+        bound = max_ratio(self.cost, self.metric)
+        return Certificate(bound.upper, bound.witness, bound.rule, self.metric.digest)
+
+    def release(self, counts: Any, *, noise: Noise | None = None) -> Floats:
+        """Noisy answers from one count for each cell, in the questions' units.  Each call spends anew."""
+        histogram = counts if isinstance(counts, Histogram) else Histogram.of(self.metric.universe, counts)
+        if histogram.universe != self.metric.universe:
+            raise UsageError("the histogram is over other records than the metric")
+        rows = self.noisy_rows(histogram, noise or SystemNoise())
+        return np.array([float(z * unit) for z, unit in zip(rows.tolist(), self.units, strict=True)])
+
+    def bias(self, reference: Any) -> Floats:
+        """The expected answers less the true ones, if the data were `reference`: a supposition, not the data."""
+        return np.asarray(self._asked @ (self._supposed(reference) * (self._parts - 1)))
+
+    def variance(self, reference: Any) -> Floats:
+        """How far answers spread around their own mean: noise, and what is kept at random."""
+        return np.asarray(self._asked**2 @ (self._supposed(reference) * self.varies)) + self._noise
+
+    def rmse(self, reference: Any) -> Floats:
+        """The root mean square error of each answer, bias and all, if the data were `reference`."""
+        rounding = float(self._supposed(reference).sum()) * self._rounding
+        return np.asarray(np.sqrt((np.abs(self.bias(reference)) + rounding) ** 2 + self.variance(reference)))
+
+    def worst_rmse(self, records: int) -> Floats:
+        """The largest root mean square error of each answer over all data sets of so many records."""
+        if not is_whole(records) or records < 0:
+            raise UsageError("the number of records is a whole number", hints=["worst_rmse(10_000)"])
+        moved = np.abs(self._asked * (self._parts - 1)) + self._rounding[:, None]
+        squares = (records * moved) ** 2 + records * self._asked**2 * self.varies
+        return np.asarray(np.sqrt(squares.max(axis=1) + self._noise))
+
+    @cached_property
+    def _asked(self) -> Floats:
+        units = np.array([float(unit) for unit in self.given.units])
+        return np.asarray(self.given.rows * units[:, None], dtype=np.float64)
+
+    @cached_property
+    def _parts(self) -> Floats:
+        return np.array([float(part) for part in self.parts])
+
+    @cached_property
+    def _noise(self) -> Floats:
+        pairs = zip(self.scales, self.units, strict=True)
+        return np.array([variance(s) * float(unit) ** 2 for s, unit in pairs])
+
+    @cached_property
+    def _rounding(self) -> Floats:
+        """By how much a record's number was rounded to fit the grid, at most."""
+        blocks = self.given.workload.blocks
+        return np.array([float(block.bias) for block in blocks for _ in range(block.rows)])
+
+    def _supposed(self, reference: Any) -> Floats:
+        return Histogram.of(self.metric.universe, reference).counts.astype(np.float64)
+
+    def _require_room(self, histogram: Histogram, largest: int) -> None:
+        require_room(largest, histogram.public_records, where="release")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.scales)} rows over {self.metric.universe.size:,} cells)"
+
+
+def least_scale(printed: Fraction, share: Fraction, used: Callable[[Fraction], Exact], *, steps: int = 50) -> Fraction:
+    """The least scale, to a part in 10^12, at which no more than the share is used; `used` falls as the scale rises.
+
+    It is at most the printed one wherever that is enough, and exactly that where nothing less was found.
+    """
+    if used(printed) == 0:
+        return printed
+    low, high = printed, printed
+    for _ in range(200):
+        if used(high) <= share:
+            break
+        low, high = high, 2 * high
+    else:
+        raise NotCertified("no scale could be certified", hints=["the metric is too strict for this"])
+    if low == high:
+        for _ in range(30):  # beyond 2^30 times less noise nothing is gained
+            low = low / 2
+            if used(low) > share:
+                break
+            high = low
+    for _ in range(steps):
+        if high - low <= high / 10**12:
+            break
+        middle = Fraction(float((low + high) / 2))
+        low, high = (low, middle) if used(middle) <= share else (middle, high)
+    return high
+
+
+def used_by(cost: PseudoMetric, given: Given) -> Exact:
+    """The largest part of the metric that a cost takes; what it calls identical must not be told apart."""
+    bound = max_ratio(cost, given.metric)
+    if bound.upper == math.inf:
+        raise separates(given.workload, given.metric, bound.witness)
+    return bound.upper

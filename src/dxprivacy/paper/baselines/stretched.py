@@ -1,0 +1,118 @@
+"""Stretching (Alaggan, Gambs and Kermarrec 2015): what a record counts is shrunk by its own weight, then plain DP.
+
+A record of value i counts w_i q_i instead of q_i, w_i = eps_i / max eps, and all answers get Laplace noise of one scale
+c.  With c = S / max eps, S = max_i ||Q_i||_1, adding or removing i changes the answers by w_i ||Q_i||_1 <= eps_i c, and
+replacing i by j by at most (eps_i + eps_j) c: it keeps `per_element(budgets)`, and the histogram attains that on every
+pair.  For one count of ones the largest loss is max(eps_i, eps_j), so that less noise is enough: the scale used is the
+least one that is certified.
+
+On the grid: weights are whole numbers over a common denominator, exactly where budgets have one below 2^20, otherwise
+rounded down; the certificate is computed from the rounded rows.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified, TooLarge
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.exact.rounding import common_tick, round_up
+from dxprivacy.histogram import Histogram
+from dxprivacy.mechanisms.sampling.system_noise import Noise
+from dxprivacy.metrics import Metric
+from dxprivacy.paper.baselines.baseline import LARGEST_SCALE, Baseline, used_by
+from dxprivacy.paper.baselines.given import Given, read
+from dxprivacy.privacy.budget_fraction import parse_share
+from dxprivacy.privacy.costs import LaplaceCost
+from dxprivacy.queries.kinds.matrix_query import Matrix
+from dxprivacy.universe.workload import Workload, stack
+
+_FINEST = 1 << 20  # the largest denominator of weights
+_LARGEST_ENTRY = 1 << 52
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Stretched(Baseline):
+    """Stretched rows with noise of one scale; `parts` are the weights.
+
+    >>> import dxprivacy as dx
+    >>> found = dx.baselines.stretching([[1, 1, 1]], ["0.1", 1, 1])
+    >>> found.bias([100, 100, 100]), found.release([100, 100, 100]).shape  # 90 of the first 100 are lost
+    (array([-90.]), (1,))
+    """
+
+    counted: Workload
+
+    @cached_property
+    def cost(self) -> LaplaceCost:
+        """That of Laplace noise on the stretched rows, exactly."""
+        return LaplaceCost(self.counted, self.scales)
+
+    @cached_property
+    def scales(self) -> tuple[float, ...]:
+        return tuple(round_up(self.scale / unit) for unit in self.units)
+
+    @property
+    def units(self) -> tuple[Fraction, ...]:
+        return self.counted.units
+
+    @property
+    def varies(self) -> Floats:
+        """Nothing is kept at random."""
+        return np.zeros(len(self.parts))
+
+    def noisy_rows(self, histogram: Histogram, noise: Noise) -> Ints:
+        self.certificate.require(at_most=self.share)  # Thm 1, for the stretched rows
+        self._require_room(histogram, self.counted.largest)
+        return noise.laplace(np.array(self.scales)) + self.counted.answer(histogram)
+
+
+def stretching(questions: Any, budgets: Iterable[Any], *, metric: Metric | None = None, share: object = 1) -> Stretched:
+    """Stretching for linear questions: a record of value i counts by eps_i / max eps, and noise is that of plain DP.
+
+    `budgets` has one number for each cell; a public one (infinite) counts in full.  It keeps eps_i + eps_j
+    (`per_element`); with another `metric` the same rows get the least noise that keeps that one.
+
+    >>> found = stretching([[1, 1, 0]], ["0.1", 1, 1])
+    >>> [str(w) for w in found.parts], float(found.scale), found.certificate.ratio <= 1
+    (['1/10', '1', '1'], 0.8181818181818182, True)
+    >>> found.bias([50, 50, 50]), found.rmse([50, 50, 50]).round(2)
+    (array([-45.]), array([45.01]))
+    """
+    granted = parse_share(share)
+    given = read(questions, budgets, metric)
+    weights, denominator = _weights(given)
+    blocks = [Matrix(given.rows[k : k + 1] * weights, unit / denominator) for k, unit in enumerate(given.units)]
+    counted = stack([block.on(given.metric.universe) for block in blocks])
+    printed = given.reach / given.top
+    one = LaplaceCost(counted, [round_up(printed / unit) for unit in counted.units])
+    # Where nothing is told apart nothing is lost at any scale, and the printed one is as good as others.
+    scale = printed * max(Fraction(used_by(one, given)) / granted, Fraction(0)) or printed
+    parts = tuple(Fraction(w, denominator) for w in weights.tolist())
+    for _ in range(64):  # scales round up to floats on the grid: at most some units in the last place are missing
+        found = Stretched(given=given, share=granted, scale=scale, printed=printed, parts=parts, counted=counted)
+        if max(found.scales) >= LARGEST_SCALE:
+            raise NotCertified("the noise would be larger than any answer", hints=["the metric is too strict for this"])
+        if found.certificate.ratio <= granted:
+            return found
+        scale = scale * (1 + Fraction(1, 1 << 52))
+    raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])
+
+
+def _weights(given: Given) -> tuple[Ints, int]:
+    """Whole numbers w and a denominator: w / denominator is eps_i / max eps, or just below it."""
+    finite = [e if e == math.inf else Fraction(e) for e in given.budgets]
+    tick = common_tick([Fraction(e) for e in finite if e != math.inf])
+    room = _LARGEST_ENTRY // int(np.abs(given.rows).max())
+    if room < 256:
+        raise TooLarge("the numbers of the questions leave no room for weights", hints=["ask for larger units"])
+    denominator = int(given.top / tick)
+    if denominator > min(_FINEST, room):
+        denominator = min(_FINEST, 1 << (room.bit_length() - 1))
+    weights = [denominator if e == math.inf else math.floor(Fraction(e) / given.top * denominator) for e in finite]
+    return np.array(weights, dtype=np.int64), denominator

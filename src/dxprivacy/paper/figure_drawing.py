@@ -1,0 +1,165 @@
+"""What the figures have in common: panels of lines with their labels at the end, bars of quantiles, histograms.
+
+In the style of `plots`: one accent for ours, grey for others, labels on the marks, no legends; readable in grey.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dxprivacy.output.charts.axes import Axis, Log
+from dxprivacy.output.charts.channels import Spec, in_rows, itself, nominal, quantitative
+from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK
+from dxprivacy.output.charts.layers import heading, layer, mark, several, shared, view, with_values, written
+from dxprivacy.output.charts.picture import Picture
+
+RAMP = ("#9fc3e3", "#5e9bcf", "#0b5fa5", "#06325a")  # darkens, so that grey print works
+_APART = 13.0  # pixels between labels above each other
+
+
+@dataclass(frozen=True)
+class Ticked(Log):
+    """A log axis with ticks at these numbers, from the first to the last with little room."""
+
+    given: tuple[float, ...] = ()
+
+    @classmethod
+    def at_each(cls, numbers: Sequence[float], pixels: float) -> "Ticked":
+        """Around these numbers."""
+        return cls(min(numbers) / 1.05, max(numbers) * 1.05, pixels, given=tuple(float(x) for x in numbers))
+
+    @property
+    def ticks(self) -> tuple[float, ...]:
+        return self.given
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line with a label at its end, and perhaps a band around it: (x, from, to)."""
+
+    label: str
+    points: Sequence[tuple[float, float]]
+    color: str = ACCENT
+    dash: tuple[int, ...] = (1, 0)
+    width: float = 2.0
+    band: Sequence[tuple[float, float, float]] = ()
+    dots: bool = False
+
+
+def line_panel(lines: Sequence[Line], x: Axis, y: Axis, *, x_title: str, y_title: str | None, title: str = "",
+               more: Sequence[Spec] = ()) -> Spec:  # fmt: skip
+    """Lines, labelled where they end, bands below them; `more` layers on top."""
+    spot = {"x": x.channel(x_title, "x"), "y": y.channel(y_title, "y")}
+    layers = []
+    for line in lines:
+        values = [{"x": a, "y": y.at(low), "y2": y.at(high)} for a, low, high in line.band]
+        layers.append(layer(values, mark("area", color=line.color, opacity=0.16), **spot, y2={"field": "y2"}))
+    for line in lines:
+        look = mark("line", color=line.color, strokeWidth=line.width, strokeDash=list(line.dash))
+        if line.dots:
+            look["point"] = {"size": 22, "filled": True, "color": line.color}
+        layers.append(layer([{"x": a, "y": y.at(b)} for a, b in line.points], look, **spot))
+    ends = [y.below_top(line.points[-1][1]) for line in lines]
+    last = max((x.pixel(line.points[-1][0]) for line in lines), default=0.0)
+    words = [
+        written(line.label, last + 8, place, color=_text(line.color), baseline="middle")
+        for line, place in zip(lines, spread(ends, y.pixels), strict=True)
+        if line.label
+    ]
+    return panel(title, x.pixels, y.pixels, [*with_values(layers), *words, *more])
+
+
+def _text(color: str) -> str:
+    """Pale marks have labels that can be read."""
+    return INK if color in RAMP[:2] else color
+
+
+def spread(places: Sequence[float], height: float) -> list[float]:
+    """The same places, moved as little as needed to stand apart.
+
+    >>> spread([10.0, 11.0, 50.0], 100)
+    [4.0, 17.0, 50.0]
+    """
+    groups: list[list[float]] = []  # middle, how many
+    for place in sorted(places):
+        groups.append([place, 1.0])
+        while len(groups) > 1 and groups[-1][0] - groups[-2][0] < _APART * (groups[-1][1] + groups[-2][1]) / 2:
+            (a, n), (b, m) = groups[-2:]
+            groups[-2:] = [[(a * n + b * m) / (n + m), n + m]]
+    found = []
+    for middle, many in groups:
+        half = _APART * (many - 1) / 2
+        middle = max(min(middle, height - half), half)
+        found += [middle - half + _APART * k for k in range(int(many))]
+    order = sorted(range(len(places)), key=lambda k: places[k])
+    out = [0.0] * len(places)
+    for k, place in zip(order, found, strict=True):
+        out[k] = place
+    return out
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One row of quantile bars: 5 to 95 % thin, the middle half thick, the median a tick with its value in words."""
+
+    label: str
+    quantiles: tuple[float, float, float, float, float]
+    words: str
+    color: str = ACCENT
+
+
+def spread_panel(
+    rows: Sequence[Spread], x: Axis, *, x_title: str, title: str, step: float, labelled: bool = True
+) -> Spec:
+    """Quantiles in rows; a rule where nothing is gained.  Beside a panel of the same rows, labels are not needed."""
+    values = [
+        {"q": r.label, "c": r.color, "t": r.words, **{k: x.at(v) for k, v in zip("abmde", r.quantiles, strict=True)}}
+        for r in rows
+    ]
+    y, color = in_rows([row.label for row in rows]), itself("c")
+    if not labelled:
+        y["axis"] = None
+
+    def across(field: str) -> Spec:
+        return x.channel(x_title, field)
+
+    layers = [
+        upright(x, 1.0, color=INK, strokeWidth=1.2),
+        shared(mark("rule", strokeWidth=1.2), y=y, x=across("a"), x2={"field": "e"}, color=color),
+        shared(mark("bar", height=9), y=y, x=across("b"), x2={"field": "d"}, color=color),
+        shared(mark("tick", thickness=2.5, size=16, color=INK), y=y, x=across("m")),
+        shared(mark("text", align="left", dx=7, color=INK), y=y, x=across("e"), text=nominal("t")),
+    ]
+    return {**panel(title, x.pixels, step * len(rows), layers), "data": {"values": values}}
+
+
+def upright(x: Axis, at: float, **look: Any) -> Spec:
+    """A rule from top to bottom."""
+    return layer([{"x": at}], mark("rule", **look), x=quantitative("x", scale=x.scale))
+
+
+def panel(title: str, width: float, height: float, layers: Sequence[Spec]) -> Spec:
+    """A view with a small title of its own."""
+    return {**view(width, height, layers), **heading(title)}
+
+
+def beside(title: str, subtitle: str, panels: Sequence[Spec], *, spacing: int = 80) -> Picture:
+    """Panels side by side under one finding."""
+    return several(panels, title, subtitle, how="hconcat", spacing=spacing)
+
+
+def histogram(counts: Sequence[tuple[float, float, float]], x: Axis, y: Axis, *, x_title: str | None,
+              y_title: str) -> Spec:  # fmt: skip
+    """Bars from (from, to, how many)."""
+    values = [{"lo": x.at(a), "hi": x.at(b), "n": n} for a, b, n in counts if n]
+    bar = mark("bar", color="#b3b3b3", stroke="white", strokeWidth=0.6)
+    return layer(
+        values, bar, x=x.channel(x_title, "lo"), x2={"field": "hi"}, y=y.channel(y_title, "n"), y2={"datum": 0}
+    )
+
+
+def dots(values: Sequence[Sequence[float]], spot: Spec, *, color: str = GREY, size: int = 22, **look: Any) -> Spec:
+    """Points, where channels for `x` and `y` say."""
+    return layer(
+        [{"x": a, "y": b} for a, b in values], mark("circle", color=color, size=size, opacity=1, **look), **spot
+    )

@@ -1,0 +1,190 @@
+"""The folder that figures are written to: what is finished is kept, and whose files are in it is known.
+
+A manifest names the parameters, and for each finished figure its files with their digests.  A run with the same
+parameters goes on from there; anything else in a folder is refused unless one says `--overwrite`, and even then only
+files of our own names are replaced.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dxprivacy.errors import UsageError
+from dxprivacy.formats.writing_files import PAGE, PICTURES, Kind, write_file
+from dxprivacy.paper.experiment import Outcome, Settings
+from dxprivacy.paper.figures import NAMES
+
+FORMAT = "dxprivacy reproduction 1"
+MANIFEST, REPORT = "manifest.json", "report.html"
+ENDINGS = (".csv", ".vl.json", ".svg", ".png")
+_PIXELS = 2.0
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A figure that is written: our figure in words, its facts, and the digests of its files."""
+
+    found: str
+    facts: Mapping[str, float]
+    digests: Mapping[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the manifest."""
+        return {"found": self.found, "facts": dict(self.facts), "files": dict(self.digests)}
+
+
+@dataclass
+class Folder:
+    """The one thing here that changes: figures are added as they are finished."""
+
+    path: Path
+    settings: Settings
+    finished: dict[str, Finished] = field(default_factory=dict)
+    ours: set[str] = field(default_factory=set)  # names that the manifest of an earlier run lists
+
+    @classmethod
+    def open(cls, path: Path, settings: Settings, *, overwrite: bool = False, again: tuple[str, ...] = ()) -> "Folder":
+        """A new folder, an empty one, or one with our manifest of the same parameters; anything with `overwrite`.
+
+        With `overwrite` the figures `again` are measured anew.
+        """
+        path = Path(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            occupied = any(path.iterdir())
+        except (OSError, ValueError) as error:
+            raise _unwritable(path, error) from None
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise _unwritable(path, PermissionError(13, "Permission denied"))
+        made = cls(path, settings)
+        if not occupied:
+            return made
+        known = _manifest(path)
+        for entry in known["figures"].values() if known else ():
+            made.ours |= set(entry["files"]) & _own_names()
+        if known is None and not overwrite:
+            raise UsageError(
+                f"{path} is not empty",
+                hints=[("--out NEW", "a folder of its own"), ("--overwrite", "writes into it; other files stay")],
+            )
+        if known is not None and known["parameters"] != parameters(settings):
+            if not overwrite:
+                raise UsageError(
+                    f"{path} holds a run with other parameters",
+                    details=[f"there: {_said(known['parameters'])}; now: {_said(parameters(settings))}"],
+                    hints=[("--out NEW", "a folder of its own"), ("--overwrite", "replaces that run")],
+                )
+            made._remove(known["figures"])
+            known = None
+        if known is not None:
+            made.finished = made._sound(known["figures"], leave=again if overwrite else ())
+        return made
+
+    def _remove(self, figures: Mapping[str, Any]) -> None:
+        """The files of another run, as far as they are what it wrote."""
+        for entry in figures.values():
+            for name, digest in entry["files"].items():
+                target = self.path / name
+                if name in _own_names() and target.is_file() and _digest(target) == digest:
+                    _tried(target.unlink, target)
+
+    def _sound(self, figures: Mapping[str, Any], leave: tuple[str, ...]) -> dict[str, Finished]:
+        """The figures whose files are all there, as they were written."""
+        out = {}
+        for name in NAMES:
+            entry = figures.get(name)
+            if name in leave or entry is None or set(entry["files"]) != {f"{name}{e}" for e in ENDINGS}:
+                continue
+            if all(_digest(self.path / file) == digest for file, digest in entry["files"].items()):
+                out[name] = Finished(entry["found"], entry["facts"], entry["files"])
+        return out
+
+    def add(self, name: str, outcome: Outcome) -> None:
+        """Write a figure; it counts as finished once all its files are there."""
+        contents: dict[str, bytes] = {
+            f"{name}.csv": outcome.table.to_csv().encode(),
+            f"{name}.vl.json": outcome.picture.to_json().encode(),
+            f"{name}.svg": outcome.picture.to_svg().encode(),
+            f"{name}.png": outcome.picture.to_png(_PIXELS),
+        }
+        for file, content in contents.items():
+            self.write(file, content)
+        digests = {file: hashlib.sha256(content).hexdigest() for file, content in contents.items()}
+        self.finished[name] = Finished(outcome.found, outcome.facts, digests)
+        figures = {n: self.finished[n].to_dict() for n in NAMES if n in self.finished}
+        text = json.dumps(
+            {"format": FORMAT, "parameters": parameters(self.settings), "figures": figures},
+            indent=1,
+            ensure_ascii=False,
+        )
+        self.write(MANIFEST, text.encode())
+
+    def write(self, name: str, content: bytes) -> Path:
+        """All or nothing; what is there under that name is replaced only if a run of ours wrote it."""
+        if name in self.ours:
+            kind = Kind("figure", lambda _: True)
+        elif name in _KINDS:
+            kind = _KINDS[name]
+        else:  # a run that broke off before its manifest was written left the same
+            same = Kind.listed("figure", [hashlib.sha256(content).hexdigest()])
+            kind = PICTURES.get(Path(name).suffix, same).or_else(same)
+        return write_file(self.path / name, content, kind)
+
+
+_KINDS = {
+    MANIFEST: Kind.beginning("manifest", rb'\{\s*"format":\s*"dxprivacy reproduction '),
+    REPORT: PAGE.or_else(
+        Kind.beginning("report", rb"<!DOCTYPE html>.{0,400}<title>The paper's experiments, run again</title>")
+    ),
+}
+
+
+def parameters(settings: Settings) -> dict[str, Any]:
+    """What the numbers depend on."""
+    from importlib.metadata import version
+
+    return {**settings.to_dict(), "software": f"dxprivacy {version('dxprivacy')}"}
+
+
+def _own_names() -> set[str]:
+    return {f"{name}{ending}" for name in NAMES for ending in ENDINGS}
+
+
+def _said(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())
+
+
+def _manifest(path: Path) -> dict[str, Any] | None:
+    """Our manifest, if there is one that can be read."""
+    try:
+        data = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        fine = data["format"] == FORMAT and isinstance(data["parameters"], dict)
+        for entry in data["figures"].values():
+            fine = fine and isinstance(entry["files"], dict) and isinstance(entry["found"], str)
+            fine = fine and isinstance(entry["facts"], dict)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return data if fine else None
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _tried(action: Any, target: Path) -> None:
+    try:
+        action()
+    except OSError as error:
+        raise _unwritable(target, error) from None
+
+
+def _unwritable(path: Path, error: Exception) -> UsageError:
+    why = getattr(error, "strerror", None) or error
+    return UsageError(f"cannot write {path}: {why}", hints=[("--out NEW", "a folder that can be written")])

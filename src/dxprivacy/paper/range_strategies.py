@@ -1,0 +1,148 @@
+"""The matrix mechanism on all ranges of a line: count something else, and work the ranges out by least squares.
+
+The paper answers every question by itself.  All ranges of N cells are N (N + 1) / 2 questions that repeat one another;
+counting prefixes (on a line), smeared prefixes and cells (under a threshold) or cells (plain DP) tells them all.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.optimize.strategies import Problem, choose, limit
+from dxprivacy.output.charts.axes import Log
+from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK
+from dxprivacy.paper.experiment import Experiment, Outcome, Settings, Table
+from dxprivacy.paper.figure_drawing import Line, Ticked, beside, line_panel
+from dxprivacy.wording import times
+
+SIZES = (16, 32, 64, 128, 256)
+POLICIES = {"line": 1, "Blowfish, T = 4": 4, "plain DP": None}
+SEARCHED = ("plain DP",)  # elsewhere a longer search finds nothing better
+QUICK_SIZE = 64
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Total squared errors at ε = 1: ranges asked by themselves at one scale, ours, and a limit for all strategies."""
+
+    policy: str
+    size: int
+    asked: float
+    ours: float
+    limit: float
+    counted: str
+
+    def rmse(self, total: float) -> float:
+        """Per range; the whole line is one that needs no noise."""
+        return math.sqrt(total / (self.size * (self.size + 1) / 2 - 1))
+
+
+def pairs_within(size: int, reach: int | None) -> tuple[Ints, Ints]:
+    """The pairs of cells that a threshold policy protects; all for None."""
+    first, second = np.triu_indices(size, 1)
+    near = second - first <= (reach or size)
+    return first[near], second[near]
+
+
+def asked_total(size: int, first: Ints, second: Ints) -> float:
+    """Every range with the same scale (strategy 2): the ranges that hold one cell of a pair and not the other.
+
+    i < j: (i + 1) (j - i) of them hold i alone, (j - i) (N - j) hold j alone.
+
+    >>> asked_total(2, np.array([0]), np.array([1]))
+    16.0
+    """
+    changed = (second - first) * (first + 1 + size - second)
+    scale = float(changed.max())
+    return 2 * scale * scale * (size * (size + 1) / 2 - 1)
+
+
+def problem(size: int, first: Ints, second: Ints) -> Problem:
+    """All ranges but the whole line, at limit 1 for every pair."""
+    i = np.arange(1, size + 1)
+    gram = np.minimum.outer(i, i) * (size + 1.0 - np.maximum.outer(i, i)) - 1
+    return Problem(gram, first, second, np.ones(len(first)))
+
+
+def measure(settings: Settings, piece: tuple[str, int]) -> Measured:  # noqa: ARG001
+    """One policy and size."""
+    policy, size = piece
+    first, second = pairs_within(size, POLICIES[policy])
+    asked = problem(size, first, second)
+    found = choose(asked, effort="search" if policy in SEARCHED else "quick")
+    floor = limit(asked)
+    return Measured(policy, size, asked_total(size, first, second), found.total, floor.value, found.name)
+
+
+def _pieces(settings: Settings) -> list[tuple[str, int]]:
+    sizes = [n for n in SIZES if not settings.quick or n <= QUICK_SIZE]
+    return [(policy, n) for n in reversed(sizes) for policy in POLICIES]  # the longest first
+
+
+def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:  # noqa: ARG001
+    ordered = sorted(pieces, key=lambda m: (list(POLICIES).index(m.policy), m.size))
+    rows: list[tuple[Any, ...]] = [
+        (m.policy, m.size, m.asked, m.ours, m.limit, m.rmse(m.asked), m.rmse(m.ours), m.rmse(m.limit), m.counted)
+        for m in ordered
+    ]
+    sizes = sorted({m.size for m in ordered})
+    y = Log.over([x for row in rows for x in row[5:8]], 230, room=0.05, apart=30)
+    panels = []
+    for k, policy in enumerate(POLICIES):
+        own = [m for m in ordered if m.policy == policy]
+        lines = [
+            Line("asked", [(m.size, m.rmse(m.asked)) for m in own], GREY, (6, 4), dots=True),
+            Line("ours", [(m.size, m.rmse(m.ours)) for m in own], ACCENT, width=2.4, dots=True),
+            Line("limit", [(m.size, m.rmse(m.limit)) for m in own], INK, (2, 3), 1.4),
+        ]
+        across = Ticked.at_each(sizes, 165)
+        y_title = "error of a range (log)" if not k else None
+        panels.append(line_panel(lines, across, y, x_title="cells N (log)", y_title=y_title, title=policy))
+    line = [m for m in ordered if m.policy == "line"][-1]
+    fish = [m for m in ordered if m.policy.startswith("Blowfish")][-1]
+    title = (
+        f"Counting something else: {times(line.rmse(line.asked) / line.rmse(line.ours))} less error for ranges on a "
+        "line, "
+        f"{times(fish.rmse(fish.asked) / fish.rmse(fish.ours))} within T = 4"
+    )
+    subtitle = (
+        "Root mean square error of a range at ε = 1, continuous noise, n public. Asked: every range by itself, one "
+        "scale. Ours: other rows "
+        "counted, ranges by least squares. Limit: no independent Laplace noise goes below"
+    )
+    found = " ".join(
+        f"{policy}, N = {m.size}: total squared error {m.asked:.3g} asked, {m.ours:.4g} counting {m.counted}, "
+        f"{m.ours / m.limit:.3g} times the limit."
+        for policy in POLICIES
+        for m in [m for m in ordered if m.policy == policy][-1:]
+    )
+    facts = {f"{m.policy} {m.size}: {what}": getattr(m, what) for m in ordered for what in ("asked", "ours", "limit")}
+    names = [
+        "policy",
+        "cells",
+        "total_asked",
+        "total_ours",
+        "total_limit",
+        "rmse_asked",
+        "rmse_ours",
+        "rmse_limit",
+        "counted",
+    ]
+    return Outcome(Table.of(names, rows), beside(title, subtitle, panels, spacing=64), found, facts)
+
+
+EXPERIMENTS = (
+    Experiment(
+        "ranges",
+        "The matrix mechanism on ranges",
+        "What if other rows are counted than those asked for?",
+        "",
+        _pieces,
+        measure,
+        _conclude,
+    ),
+)

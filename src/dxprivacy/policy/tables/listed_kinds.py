@@ -1,0 +1,244 @@
+"""Attributes of a policy that list their values: values, the points of a file, the nodes of a graph."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
+from dxprivacy.exact.lengths import KILOMETRES
+from dxprivacy.metrics import Metric, attribute_metrics
+from dxprivacy.metrics.graph_metric import read_edges
+from dxprivacy.metrics.place_metrics import PLACES
+from dxprivacy.policy.tables.found_by_coordinates import nearest, require_by_id
+from dxprivacy.policy.tables.place_files import read_edge_rows, read_places, read_values, too_many
+from dxprivacy.policy.tables.table_keys import MOST_LISTED, Keys
+from dxprivacy.policy.toml_file import UNPRINTABLE
+from dxprivacy.universe.attributes.attribute import OTHER, Attribute, as_text
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.attributes.nearest_place import Nearest
+from dxprivacy.universe.reading.spelling import Spelling
+from dxprivacy.universe.universe import Universe
+
+_THRESHOLDS = ("blowfish", "smooth")
+_MOST_BUDGETS = 2_000
+Listed = TypeVar("Listed", bound=Values | Points)
+
+
+def values(keys: Keys) -> tuple[Attribute, Metric]:
+    """`values = ["M", "F"]`, or `values = "zips.csv"`."""
+    other, _ = keys.other()
+    given = keys["values"]
+    attribute = _from_file(keys) if isinstance(given, str) and "." in given else _from_list(keys)
+    universe = Universe([attribute])
+    given = keys["epsilon"]
+    between = keys.table.get("between", "smaller")
+    if between not in ("smaller", "sum") or ("between" in keys and not isinstance(given, dict)):
+        raise keys.error(
+            "between says how the budgets of two values make up their ε",
+            "between",
+            [('between = "smaller"', "the smaller one, closed to a metric"), ('between = "sum"', "both together")],
+        )
+    require_declared(keys)
+    if not isinstance(given, dict):
+        return attribute, attribute_metrics.discrete(universe, keys.budget(given), other)
+    if attribute.listed > _MOST_BUDGETS:
+        raise keys.error(
+            f"{attribute.listed:,} values cannot have an epsilon each; {_MOST_BUDGETS:,} can",
+            "epsilon",
+            [("epsilon = 1.0", "one for all")],
+        )
+    try:
+        budgets = {v: keys.budget(e, "epsilon", f"epsilon of {v}") for v, e in given.items()}
+        return attribute, attribute_metrics.valued(universe, attribute, budgets, other, how=between)
+    except DxError as error:
+        if isinstance(error, PolicyError) and keys.file.made(error):
+            raise
+        example = ", ".join(f"{_key(v)} = 1.0" for v in attribute.values[:4])
+        more = ", …" if attribute.listed > 4 else ""
+        hints = list(error.hints) if "no value" in error.what else [(f"epsilon = {{ {example}{more} }}", "")]
+        raise keys.error(error.what, "epsilon", hints) from None
+
+
+def require_declared(keys: Keys) -> None:
+    """`declared_public` is about a list of values, and says one thing or the other."""
+    if not isinstance(keys.table.get("declared_public", True), bool):
+        raise keys.error(
+            "declared_public is true or false",
+            "declared_public",
+            [("declared_public = true", "the list of values was read from the data")],
+        )
+
+
+def listed_texts(keys: Keys, key: str, examples: Sequence[Hint | str]) -> tuple[Any, ...]:
+    """The values that a key lists, as they are written."""
+    listed = keys[key]
+    if not isinstance(listed, list) or not all(_is_value(v) for v in listed):
+        raise keys.error(f"{keys.name}: {key} must be a list of texts, numbers or true/false", key, examples)
+    if any(UNPRINTABLE.search(as_text(v)) for v in listed):
+        raise keys.error(
+            f"{keys.name}: a value has control characters",
+            key,
+            ["leave it out: entries that are not listed count as “other”"],
+        )
+    if len(listed) > MOST_LISTED:
+        error = too_many(keys.name, "values", len(listed), MOST_LISTED)
+        raise keys.error(error.what, key, error.hints)
+    return tuple(listed)
+
+
+def _from_list(keys: Keys) -> Values:
+    listed = listed_texts(keys, "values", ['values = ["M", "F"]', ('values = "zips.csv"', "a file that lists them")])
+    for key in ("id", "units", "complete"):
+        if key in keys:
+            raise keys.error(f"{key} is for values that a file lists", key, [('values = "zips.csv"', "for example")])
+    return spelt(keys, Values(values=listed, **keys.common()))
+
+
+def _is_value(given: object) -> bool:
+    return isinstance(given, (str, int)) or (isinstance(given, Decimal) and given.is_finite())
+
+
+def _from_file(keys: Keys) -> Values:
+    """A column of a CSV file; its further columns are public properties."""
+    common = keys.common()
+    called = (common.get("column", keys.name), keys.name)
+    identifier = keys.text("id", "zip") if "id" in keys else ""
+    found = read_values(keys.path("values", "zips.csv"), _units(keys), identifier, called)
+    return spelt(keys, Values(values=found.values, facts=found.facts, **common))
+
+
+def spelt(keys: Keys, attribute: Listed) -> Listed:
+    """`trim`, `fold_case` and `aliases`: what else counts as a listed value."""
+    flags: dict[str, bool] = {}
+    for key, meaning in (("trim", "blanks around entries do not count"), ("fold_case", "m is M")):
+        flags[key] = keys.table.get(key, False)
+        if not isinstance(flags[key], bool):
+            raise keys.error(f"{key} is true or false", key, [(f"{key} = true", meaning)])
+    spelling = Spelling(**flags, aliases=_aliases(keys, attribute))
+    if not spelling:
+        return attribute
+    try:
+        return replace(attribute, spelling=spelling)
+    except PolicyError as error:
+        at_fault = "aliases" if "alias" in error.what else "fold_case" if "fold_case" in error.what else "trim"
+        raise keys.error(error.what, at_fault, list(error.hints)) from None
+
+
+def _aliases(keys: Keys, attribute: Attribute) -> tuple[tuple[str, str], ...]:
+    """Pairs of a listed value and a further text for it; a value may be given by its text alone, without a list."""
+    given = keys.table.get("aliases", {})
+    example = 'aliases = { NJ = ["nj", "New Jersey"] }'
+    if not isinstance(given, dict):
+        raise keys.error("aliases is a table: behind each value its further texts", "aliases", [example])
+    found: list[tuple[str, str]] = []
+    known = set(attribute.texts)
+    for value, texts in given.items():
+        if value not in known:
+            hints = did_you_mean(value, attribute.texts)
+            raise keys.error(
+                f"{keys.name} has no value {value[:60]!r}; aliases are further texts for its values", "aliases", hints
+            )
+        for text in texts if isinstance(texts, list) else [texts]:
+            if not _is_value(text) or UNPRINTABLE.search(as_text(text)):
+                raise keys.error(f"an alias of {value[:60]!r} is a text or a number", "aliases", [example])
+            if as_text(text) == OTHER:
+                what = f"{OTHER!r} cannot be an alias of {value[:60]!r}: it is ours for invalid entries"
+                raise keys.error(what, "aliases", [("leave it out", "such an entry is not listed, and counts so")])
+            found.append((value, as_text(text)))
+    if len(set(found)) < len(found):
+        twice = next(pair for pair in found if found.count(pair) > 1)
+        raise keys.error(f"the alias {twice[1][:60]!r} is given twice", "aliases", ["leave one of them out"])
+    return tuple(found)
+
+
+def _units(keys: Keys) -> dict[str, str]:
+    units = keys.table.get("units", {})
+    if not isinstance(units, dict) or not all(isinstance(u, str) for u in units.values()):
+        raise keys.error("units is a table", "units", ['units = { elevation = "m" }'])
+    return units
+
+
+def _key(value: str) -> str:
+    return value if re.fullmatch(r"[A-Za-z0-9_-]+", value) else f'"{value}"'
+
+
+def points(keys: Keys) -> tuple[Attribute, Metric]:
+    """`points = "cities.csv"`: rows tell the id of a place, or coordinates that find the nearest one."""
+    path = keys.path("points", "cities.csv")
+    identifier = keys.text("id", "city_code") if "id" in keys else ""
+    places = read_places(path, _units(keys), identifier)
+    given = {"ids": places.ids, "coordinates": places.coordinates, "facts": places.facts, **keys.common()}
+    if "coordinates" in keys:
+        attribute: Points = Nearest(**given, **nearest(keys, places))
+    else:
+        require_by_id(keys)
+        attribute = spelt(keys, Points(**given))
+    return attribute, distances_between(keys, attribute, earth=places.geographic)
+
+
+def distances_between(keys: Keys, attribute: Points, *, earth: bool) -> Metric:
+    """The metric of places: so much for every length apart, or by a threshold."""
+    other, _ = keys.other()
+    kind = keys.table.get("metric", "great-circle" if earth else "euclidean")
+    known = (*PLACES, *_THRESHOLDS)
+    if not isinstance(kind, str) or kind not in known:
+        raise keys.error(f"no metric “{kind}” for points", "metric", [*known])
+    if kind == "great-circle" and not earth:
+        raise keys.error(
+            "great-circle distance needs columns latitude and longitude",
+            "metric",
+            [('metric = "euclidean"', "for x and y in a plane")],
+        )
+    step = keys.epsilon()
+    if not 0 < step < math.inf:
+        raise keys.error(
+            f"{keys.name}: epsilon must be positive and finite",
+            "epsilon",
+            [("epsilon = 1.0", "with per: so much for that distance"), "for public places list the ids as values"],
+        )
+    universe = Universe([attribute])
+    cap = keys.cap(step)
+    if kind in _THRESHOLDS:
+        reach = _threshold(keys, earth, kind)
+        base = "great-circle" if earth else "euclidean"
+        return attribute_metrics.thresholded(universe, attribute, kind, base, Fraction(step), reach, other, cap)
+    if "within" in keys:
+        raise keys.error(f"within means nothing for {kind}", "within", [*_THRESHOLDS])
+    length = _length(keys, kind == "great-circle")
+    return attribute_metrics.placed(universe, attribute, kind, Fraction(step) / length, other, cap)
+
+
+def _length(keys: Keys, geographic: bool) -> Fraction:
+    if geographic:
+        apart = ('per = "100 km"', f"{keys['epsilon']} for every 100 km apart")
+        return keys.length(keys.per(apart), "per", KILOMETRES, "100 km")
+    apart = ("per = 10", f"{keys['epsilon']} for every 10 apart, in the unit of the coordinates")
+    return keys.number(keys.per(apart), "per", hints=["per = 10"])
+
+
+def _threshold(keys: Keys, earth: bool, kind: str) -> Fraction:
+    """`within` of a Blowfish or smooth threshold."""
+    if "per" in keys:
+        raise keys.error(f"{kind} takes within, not per", "per", ['within = "4 km"'])
+    example = 'within = "4 km"' if earth else "within = 4"
+    if "within" not in keys:
+        raise keys.error(f"{keys.name}: {kind} needs a threshold", "metric", [f"add   {example}"])
+    if earth:
+        return keys.length(keys["within"], "within", KILOMETRES, "4 km")
+    return keys.number(keys["within"], "within", hints=[example])
+
+
+def graph(keys: Keys) -> tuple[Attribute, Metric]:
+    """A file of edges: two columns with the nodes, a third one with the length where it is not epsilon."""
+    path = keys.path("graph", "friends.csv")
+    step = keys.epsilon()
+    other, _ = keys.other()
+    nodes, edges = read_edges(read_edge_rows(path), step * keys.rows_each)
+    edges = [(a, b, length / keys.rows_each) for a, b, length in edges]  # lengths are ε, of a person
+    attribute = spelt(keys, Values(values=tuple(nodes), **keys.common()))
+    return attribute, attribute_metrics.linked(Universe([attribute]), attribute, edges, other)

@@ -1,0 +1,121 @@
+"""The kinds of tables that a policy file may have: what each may say, and what builds an attribute and a metric."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dxprivacy.errors import Hint, UsageError
+from dxprivacy.metrics import Metric
+from dxprivacy.policy.tables.grid_kind import grid
+from dxprivacy.policy.tables.listed_kinds import graph, points, values
+from dxprivacy.policy.tables.number_kinds import dates, hours, integers, numbers, weekdays
+from dxprivacy.policy.tables.ordered_kinds import EXAMPLE as ORDER
+from dxprivacy.policy.tables.ordered_kinds import order
+from dxprivacy.policy.tables.table_keys import Keys
+from dxprivacy.universe.attributes.attribute import Attribute
+
+COMMON = ("column", "epsilon", "other", "unit", "was", "was_column", "from")
+"""What every table may say."""
+
+
+_SPELLING = ("trim", "fold_case", "aliases")
+_BY_COORDINATES = ("coordinates", "format")
+_READ_STRICTLY = dict.fromkeys(
+    _SPELLING,
+    (
+        "numbers, dates and times have blanks around them already, and no other spelling",
+        ('format = "1.234,5"', "how the data writes them"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A kind of table, known by the key of that name."""
+
+    build: Callable[[Keys], tuple[Attribute, Metric]]
+    example: str
+    keys: tuple[str, ...] = ()
+    meaningless: Mapping[str, tuple[str, Hint]] = field(default_factory=dict)  # of other kinds, and why not here
+    names_a_file: bool = False  # if its key has a text; no output may ever replace the file
+
+
+TABLES: dict[str, Table] = {
+    "values": Table(
+        values,
+        'values = ["M", "F"]',
+        ("between", "declared_public", "id", "units", "complete", *_SPELLING),
+        names_a_file=True,
+        meaningless={
+            "per": (
+                "values have no distances, so per means nothing",
+                ("integers = [0, 120]", "whole numbers have distances"),
+            )
+        },
+    ),
+    "order": Table(
+        order,
+        ORDER,
+        ("per", "at_most", "places", "declared_public", "complete", *_SPELLING),
+        meaningless={
+            "spacing": (
+                "where values stand is told by their places, not by the space between them",
+                ("places = [0, 1, 4]", "1 from the first to the second, 3 from there to the third"),
+            )
+        },
+    ),
+    "integers": Table(
+        integers,
+        "integers = [0, 120]",
+        ("per", "at_most", "format", "columns", "outside", "complete"),
+        _READ_STRICTLY,
+    ),
+    "numbers": Table(
+        numbers,
+        "numbers = [0, 200000]",
+        ("per", "at_most", "format", "columns", "step", "outside", "cell_value", "complete"),
+        _READ_STRICTLY,
+    ),
+    "dates": Table(
+        dates,
+        'dates = ["2026-01-01", "2026-12-31"]',
+        ("per", "at_most", "format", "columns", "timezone", "step", "outside"),
+        _READ_STRICTLY,
+    ),
+    "weekdays": Table(weekdays, "weekdays = true", ("per", "at_most", "format", "timezone"), _READ_STRICTLY),
+    "hours": Table(
+        hours, "hours = [0, 24]", ("per", "at_most", "format", "timezone", "step", "circle"), _READ_STRICTLY
+    ),
+    "points": Table(
+        points,
+        'points = "cities.csv"',
+        ("per", "metric", "id", "units", "within", "at_most", "complete", *_BY_COORDINATES, "reach", *_SPELLING),
+        names_a_file=True,
+    ),
+    "grid": Table(
+        grid,
+        'grid = "5 km"',
+        ("box", "per", "metric", "within", "at_most", "complete", *_BY_COORDINATES),
+        _READ_STRICTLY,
+    ),
+    "graph": Table(graph, 'graph = "friends.csv"', _SPELLING, names_a_file=True),
+}
+"""Each kind by the key that tells it."""
+
+
+def register(kind: str, table: Table) -> None:
+    """Let policy files have a further kind of table; its key may mean nothing else yet.
+
+    >>> register("step", TABLES["graph"])
+    Traceback (most recent call last):
+    dxprivacy.errors.UsageError: “step” means something in a policy already
+    """
+    taken = {*COMMON, *(key for known in TABLES.values() for key in known.keys)}
+    if kind in taken or TABLES.setdefault(kind, table) is not table:
+        raise UsageError(f"“{kind[:40]}” means something in a policy already")
+
+
+def files_named(table: Mapping[str, Any]) -> list[str]:
+    """The files that a table names."""
+    named = [table.get(kind) for kind, known in TABLES.items() if known.names_a_file]
+    return [name for name in named if isinstance(name, str)]

@@ -1,0 +1,410 @@
+"""What a release costs: a privacy loss for every pair of records, as a pseudometric (MATH section 1).
+
+The cost of discrete Laplace noise of scale s_k on the integer rows A is `L(i, j) = sum_k |A_ki - A_kj| / s_k`, and that
+of a choice by scores that follow those rows is the largest of these terms, exactly: the scales are float64 numbers and
+count as the rationals that they are.  Costs add under composition.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dxprivacy.errors import QuestionError
+from dxprivacy.exact.arrays import Floats, Ints, read_only
+from dxprivacy.exact.rounding import Exact
+from dxprivacy.metrics import Metric
+from dxprivacy.privacy.proportional_loss import Flat
+from dxprivacy.universe.blocks.block import Differences, pieces
+from dxprivacy.universe.loss_terms import Part, Term, Terms
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Workload
+
+Closely: TypeAlias = NDArray[np.longdouble]
+FINER = max(float(np.finfo(np.longdouble).eps) * 2.0**52, 2.0**-11)
+"""How much smaller the roundings of the longest floats are: 2^-11 on most machines, 1 where there are none longer."""
+
+
+class RowsCost(ABC):
+    """What the costs of rows with scales have in common: a loss made of the |A_ki - A_kj| / s_k.
+
+    `terms` add up to the loss; `alternatives` are sums of terms, of which the loss is the largest.
+
+    A scale of 0 separates records without limit: the loss is infinite wherever such a row differs, so it is allowed
+    only where the policy calls that difference public.
+    """
+
+    largest: ClassVar[bool]  # of its rows' losses, not their sum
+    may_have_wholes: ClassVar[bool] = False
+    slack = Fraction(0)  # its fractions are exact
+
+    def __init__(self, workload: Workload, scales: Sequence[float] | Floats) -> None:
+        if len(scales) != workload.rows:
+            raise QuestionError(f"{len(scales)} scales for {workload.rows} rows")
+        self.workload = workload
+        self.scales: Floats = read_only(np.array(scales, dtype=np.float64))  # its own: certificates rest on them
+        # -0.0 >= 0, but 1 / -0.0 is minus infinity: a loss that looks like less than nothing.
+        if not np.isfinite(self.scales).all() or np.signbit(self.scales).any():
+            raise QuestionError("scales must be finite and not negative")
+        if workload.wholes and not self.may_have_wholes:
+            hints = [("session.plan(…)", "counts people and makes maps, with noise"), ("count …", "counts rows")]
+            raise QuestionError(
+                "people and maps cannot be asked for here: only plans of answers with noise can", hints=hints
+            )
+
+    @property
+    def universe(self) -> Universe:
+        """The records it speaks about."""
+        return self.workload.universe
+
+    @property
+    def flat(self) -> Flat:
+        """The parts of distances that it takes besides: those of people and maps (privacy/proportional_costs.py)."""
+        return Flat()
+
+    def flat_under(self, metric: Metric) -> Flat:  # noqa: ARG002
+        """The same under another policy."""
+        return Flat()
+
+    @property
+    def of_wholes(self) -> float:
+        """The plain-DP reading of what is accounted as a whole."""
+        return 0.0
+
+    @property
+    def wholes(self) -> frozenset[str]:
+        """What is accounted as a whole, in words."""
+        return frozenset()
+
+    @property
+    def by_pairs(self) -> "RowsCost | None":
+        """What is left without counts of people and maps."""
+        return self
+
+    @cached_property
+    def error(self) -> float:
+        """One rounding per product, one per sum, one per division, all terms non-negative.
+
+        Only rows in which one of two records counts have a term that is not 0.
+        """
+        changed = sum(min(block.rows, 2 * block.width) for block in self.workload.blocks)
+        return (changed + 4) * 2.0**-52
+
+    def with_scales(self, scales: Floats) -> "RowsCost":
+        """The same rows with other scales."""
+        return type(self)(self.workload, scales)
+
+    @property
+    @abstractmethod
+    def terms(self) -> Terms:
+        """What adds up to the loss."""
+
+    @property
+    @abstractmethod
+    def alternatives(self) -> tuple[Terms, ...]:
+        """Sums of terms whose largest is the loss."""
+
+    @abstractmethod
+    def pairwise(self, i: Ints, j: Ints) -> Floats:
+        """Approximate losses of many pairs."""
+
+    def closely(self, i: Ints, j: Ints) -> Closely | None:  # noqa: ARG002  (only some can)
+        """Losses with more digits than floats have, within `error` * FINER; None where these are not worked out."""
+        return None
+
+    @abstractmethod
+    def keys(self, i: Ints, j: Ints) -> Ints:
+        """Whole numbers that determine the loss of each pair."""
+
+    @abstractmethod
+    def exact(self, i: int, j: int) -> Exact:
+        """The loss of one pair as a fraction."""
+
+    def per_person(self, i: int, j: int) -> Exact:
+        """Bound the privacy loss between two people all of whose rows differ like i and j, as a fraction."""
+        return self.exact(i, j) * self.universe.rows_each
+
+    def exacts(self, i: Ints, j: Ints) -> list[Exact]:
+        """Those of several."""
+        return [self.exact(a, b) for a, b in zip(i.tolist(), j.tolist(), strict=True)]
+
+    @cached_property
+    def _weights(self) -> Floats:
+        with np.errstate(divide="ignore"):
+            return 1.0 / self.scales
+
+    @cached_property
+    def _groups(self) -> tuple[Floats, Ints]:
+        distinct, group = np.unique(self.scales, return_inverse=True)
+        return distinct, group.reshape(-1).astype(np.int64)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The blocks with their weights."""
+        blocks = zip(self.workload.blocks, self.workload.offsets, strict=True)
+        weighed = [(block, self._weights[start : start + block.rows]) for block, start in blocks]
+        return tuple(Part.of(block, weights, largest=self.largest) for block, weights in weighed)
+
+    @cached_property
+    def identity(self) -> tuple[str, str, bytes]:
+        """Equal for equal losses of equal rows."""
+        return type(self).__name__, self.workload.digest, self.scales.tobytes()
+
+
+@final  # whoever has another loss for one pair has another for many
+class LaplaceCost(RowsCost):
+    """The loss of answering a workload with discrete Laplace noise: the sum over the rows.
+
+    A scale of 0 means an exact answer.
+    """
+
+    largest = False
+
+    @cached_property
+    def terms(self) -> Terms:
+        """One for each block: they add up."""
+        return tuple(Term((part,)) for part in self.parts)
+
+    @property
+    def alternatives(self) -> tuple[Terms, ...]:
+        return (self.terms,)
+
+    def pairwise(self, i: Ints, j: Ints) -> Floats:
+        return self.workload.loads(i, j, self._weights)
+
+    def closely(self, i: Ints, j: Ints) -> Closely | None:
+        """The same sum in the longest floats that the machine has."""
+        out = np.zeros(len(i), dtype=np.longdouble)
+        scales = self.scales.astype(np.longdouble)
+        for pair, row, amount in self._differences(i, j):
+            if (self.scales[row] == 0).any():
+                return None
+            np.add.at(out, pair, amount.astype(np.longdouble) / scales[row])
+        return out
+
+    def _sums(self, i: Ints, j: Ints) -> Ints:
+        """Per pair and distinct scale: the whole number sum_k |A_ki - A_kj| over the rows with that scale."""
+        distinct, group = self._groups
+        out = np.zeros((len(i), len(distinct)), dtype=np.int64)
+        for pair, row, amount in self._differences(i, j):
+            np.add.at(out, (pair, group[row]), amount)
+        return out
+
+    def _differences(self, i: Ints, j: Ints) -> Iterator[Differences]:
+        """The workload's differences of many pairs, some at a time."""
+        for some in pieces(self.workload.width, len(i)):
+            pair, row, amount = self.workload.differences(i[some], j[some])
+            yield pair + some.start, row, amount
+
+    def keys(self, i: Ints, j: Ints) -> Ints:
+        """The sums per distinct scale determine the loss."""
+        if self.workload.largest * 2 * self.workload.rows >= 1 << 62:  # the sums might wrap: name the pair instead
+            return self.universe.keys(i, j)
+        return self._sums(i, j)
+
+    def exact(self, i: int, j: int) -> Exact:
+        """The loss of one pair as a fraction."""
+        return self.exacts(np.array([i]), np.array([j]))[0]
+
+    def exacts(self, i: Ints, j: Ints) -> list[Exact]:
+        """What differs is looked up for many pairs at a time."""
+        by_pair: list[dict[float, int]] = [{} for _ in i]
+        for pair, row, amount in self._differences(i, j):
+            for k, scale, a in zip(pair.tolist(), self.scales[row].tolist(), amount.tolist(), strict=True):
+                amounts = by_pair[k]
+                amounts[scale] = amounts.get(scale, 0) + a
+        return [_over_scales(amounts) for amounts in by_pair]
+
+
+def _over_scales(amounts: dict[float, int]) -> Exact:
+    """The sum of amounts over their scales: one fraction at the end, to shorten every sum takes several times as long.
+
+    >>> _over_scales({0.5: 3, 0.75: 1})
+    Fraction(22, 3)
+    """
+    top, bottom = 0, 1
+    for scale, a in amounts.items():
+        if not scale:
+            return float("inf")
+        n, d = scale.as_integer_ratio()
+        top, bottom = top * n + a * d * bottom, bottom * n
+    return Fraction(top, bottom)
+
+
+class SelectionCost(RowsCost):
+    """The loss of choosing by scores that follow the rows: the largest of the |A_ki - A_kj| / s_k.
+
+    A score u_k that moves by at most |A_ki - A_kj| when record i is replaced by j, and the weight exp(u_k / (2 s_k)):
+    each weight and their sum move by at most exp(L / 2), so that the choice has the loss L (Theorem 3 of the paper).
+    """
+
+    largest = True
+
+    @property
+    def error(self) -> float:
+        """One rounding per product and per division: a largest number is one of them."""
+        return 4 * 2.0**-52
+
+    @cached_property
+    def terms(self) -> Terms:
+        return (Term(self.parts),)
+
+    @cached_property
+    def alternatives(self) -> tuple[Terms, ...]:
+        """The blocks: the loss is the largest of theirs, so each can be looked at by itself."""
+        return tuple((Term((part,)),) for part in self.parts)
+
+    def pairwise(self, i: Ints, j: Ints) -> Floats:
+        return self.terms[0].pairwise(i, j)
+
+    def keys(self, i: Ints, j: Ints) -> Ints:
+        """Amount and scale of the largest row determine the loss; where others come close, the pair names itself."""
+        found = [self._keys(i[some], j[some]) for some in pieces(self.workload.width, len(i))]
+        return np.concatenate(found) if found else np.zeros((0, 2), dtype=np.int64)
+
+    def _keys(self, i: Ints, j: Ints) -> Ints:
+        distinct, group = self._groups
+        out = np.zeros((len(i), 2), dtype=np.int64)
+        pair, row, amount = self.workload.differences(i, j)
+        if len(distinct) == 1:
+            np.maximum.at(out[:, 0], pair, amount)
+            return out
+        loss, top = amount * self._weights[row], np.zeros(len(i))
+        np.maximum.at(top, pair, loss)
+        near = np.flatnonzero(loss >= top[pair] * (1 - 4 * self.error))
+        pair, row, amount = pair[near], row[near], amount[near]
+        out[pair, 0], out[pair, 1] = amount, group[row]
+        other = pair[(out[pair, 0] != amount) | (out[pair, 1] != group[row])]
+        named = self.universe.keys(i[other], j[other])
+        more = np.zeros((len(i), named.shape[1]), dtype=np.int64)
+        more[other] = named + 1
+        return np.hstack([out, more])
+
+    def exact(self, i: int, j: int) -> Exact:
+        """The loss of one pair as a fraction."""
+        most: Exact = Fraction(0)
+        _, row, amount = self.workload.differences(np.array([i]), np.array([j]))
+        for scale, a in set(zip(self.scales[row].tolist(), amount.tolist(), strict=True)):
+            most = max(most, Fraction(a) / Fraction(scale) if scale else float("inf"))
+        return most
+
+
+class TogetherCost(SelectionCost):
+    """The loss of tables whose noise follows one law: the largest of the |A_ki - A_kj| / s_k, rows being cells.
+
+    Replacing i by j moves one unit in each table that tells them apart, and the law is exp(-max N / s) over the tables
+    (mechanisms/linear/estimators/block_max_tables.py).
+    """
+
+
+class SumCost:
+    """Several costs together: composition.  One that occurs often (as the same object) is worked out once."""
+
+    slack = Fraction(0)
+
+    def __init__(self, universe: Universe, costs: Sequence[RowsCost]) -> None:
+        self._universe = universe
+        self.costs = tuple(costs)
+        for cost in costs:
+            if cost.universe != universe:
+                raise QuestionError("costs over different universes cannot be added")
+        counted = Counter(id(cost) for cost in self.costs)
+        self._distinct = tuple((cost, counted[key]) for key, cost in {id(cost): cost for cost in self.costs}.items())
+
+    @property
+    def universe(self) -> Universe:
+        """The records it speaks about."""
+        return self._universe
+
+    @property
+    def flat(self) -> Flat:
+        """The parts of distances that counts of people and maps take."""
+        return sum((c.flat.times(n) for c, n in self._distinct if c.flat), Flat())
+
+    def flat_under(self, metric: Metric) -> Flat:
+        """The same under another policy."""
+        return sum((c.flat_under(metric).times(n) for c, n in self._distinct if c.flat), Flat())
+
+    @property
+    def of_wholes(self) -> float:
+        """The plain-DP reading of what is accounted as a whole."""
+        return float(sum(n * c.of_wholes for c, n in self._distinct))
+
+    @property
+    def wholes(self) -> frozenset[str]:
+        """What is accounted as a whole, in words."""
+        return frozenset[str]().union(*(c.wholes for c, _ in self._distinct))
+
+    @property
+    def by_pairs(self) -> "SumCost":
+        """What is left without counts of people and maps."""
+        return SumCost(self._universe, [rows for c in self.costs if (rows := c.by_pairs) is not None])
+
+    @property
+    def distinct(self) -> tuple[RowsCost, ...]:
+        """Each cost once."""
+        return tuple(cost for cost, _ in self._distinct)
+
+    @property
+    def counted(self) -> tuple[tuple[RowsCost, int], ...]:
+        """Each cost once, and how often it occurs."""
+        return self._distinct
+
+    @property
+    def error(self) -> float:
+        """The worst part and one rounding per sum."""
+        return max((c.error for c in self.costs), default=0.0) + len(self.costs) * 2.0**-52
+
+    @cached_property
+    def terms(self) -> Terms:
+        """All summands of all costs."""
+        return tuple(term.times(count) for cost, count in self._distinct for term in cost.terms)
+
+    @property
+    def alternatives(self) -> tuple[Terms, ...]:
+        """Those of a single cost; several costs are looked at together."""
+        if len(self._distinct) != 1:
+            return (self.terms,)
+        ((cost, count),) = self._distinct
+        return tuple(tuple(term.times(count) for term in terms) for terms in cost.alternatives)
+
+    def pairwise(self, i: Ints, j: Ints) -> Floats:
+        """Sums."""
+        return np.asarray(sum((n * c.pairwise(i, j) for c, n in self._distinct), np.zeros(len(i))), dtype=np.float64)
+
+    def closely(self, i: Ints, j: Ints) -> Closely | None:
+        """Sums of those of all costs, if all have them."""
+        total: Closely = np.zeros(len(i), dtype=np.longdouble)
+        for cost, often in self._distinct:
+            if (part := cost.closely(i, j)) is None:
+                return None
+            total += often * part
+        return total
+
+    def keys(self, i: Ints, j: Ints) -> Ints:
+        """The costs' keys side by side."""
+        keys = [c.keys(i, j) for c, _ in self._distinct]
+        return np.hstack(keys) if keys else np.zeros((len(i), 1), dtype=np.int64)
+
+    def exact(self, i: int, j: int) -> Exact:
+        """The sum."""
+        return sum((n * c.exact(i, j) for c, n in self._distinct), Fraction(0))
+
+    def per_person(self, i: int, j: int) -> Exact:
+        """The sum of the losses between two people all of whose rows differ like i and j."""
+        return sum((n * c.per_person(i, j) for c, n in self._distinct), Fraction(0))
+
+    def exacts(self, i: Ints, j: Ints) -> list[Exact]:
+        """The sums for several pairs."""
+        out: list[Exact] = [Fraction(0)] * len(i)
+        for cost, often in self._distinct:
+            out = [total + often * loss for total, loss in zip(out, cost.exacts(i, j), strict=True)]
+        return out
+
+
+Cost = RowsCost | SumCost

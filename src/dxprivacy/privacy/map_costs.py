@@ -1,0 +1,145 @@
+"""What maps cost: a certified part of distances between places, from the width of the bell that spreads them.
+
+Two places whose middles lie x standard deviations apart differ, over the whole map and on every grid, by at most
+g(x) = 2 (2 Phi(x / 2) - 1) of a record: the cells of a map are a function of where a blurred record falls, and such
+functions tell no more (docs/theorems.md).  g is concave, so that g / x is largest for the closest pair.  Roundings add
+`rounding` steps for either place.  Where distances are cut off (by a cap, `other` or absence), far places differ by two
+records at most.
+
+Besides, a record may leave the map, or go from one group beside it to another: that is as hard as in any table.
+"""
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified
+from dxprivacy.exact.normal import STEPS, apart_at_most
+from dxprivacy.exact.rounding import Exact
+from dxprivacy.metrics import Extreme, Metric
+from dxprivacy.metrics.closed_forms import Constant
+from dxprivacy.metrics.derived_metrics import Capped, Scaled, Together
+from dxprivacy.metrics.distances import RADIUS_KM
+from dxprivacy.metrics.place_metrics import Places
+from dxprivacy.metrics.with_other import WithAbsent, WithOther, present
+from dxprivacy.privacy.costs import LaplaceCost
+from dxprivacy.privacy.proportional_loss import PRESENCE, Flat
+from dxprivacy.privacy.search.max_ratio import max_ratio
+from dxprivacy.privacy.search.restriction import only_along
+from dxprivacy.privacy.strictest_pair import closest_told_apart
+from dxprivacy.trees.embedding import Embedding
+from dxprivacy.universe.blocks import Blurred
+from dxprivacy.universe.workload import Workload
+
+REACH = 4
+"""Standard deviations: places further apart may differ by two records, which is less of their distance."""
+_SLACK = Fraction(1, 1 << 40)  # more than all roundings of distances in floats
+
+
+@lru_cache(maxsize=64)
+def unit_part(block: Blurred, metric: Metric) -> Flat:
+    """What noise of scale 1 in every row takes."""
+    if block.tells_nothing:
+        return Flat()
+    soft, hard = _of_places(block, metric), _of_groups(block, metric)
+    if present(metric).axes is None:
+        return Flat(max(soft, hard.most))
+    along = {axis: part for axis, part in hard.along.items() if part}
+    along[block.axis] = max(soft, along.get(block.axis, Fraction(0)))
+    return Flat(along=along)
+
+
+def closest_places(block: Blurred, metric: Metric) -> Extreme | None:
+    """The closest two records that the map tells apart."""
+    groups = closest_told_apart(Workload(block.universe, (block.groups,), ()), metric)
+    axes = metric.by_attribute
+    near = None if axes is None else axes[block.axis].closest
+    if near is not None:
+        stride = block.universe.strides[block.axis]
+        near = Extreme(near.distance, (near.pair[0] * stride, near.pair[1] * stride))
+    found = [x for x in (groups, near) if x is not None]
+    return min(found, key=lambda x: x.distance) if found else None
+
+
+def _of_places(block: Blurred, metric: Metric) -> Exact:
+    """The part of the distance of two places, for records that are alike besides."""
+    axes = metric.by_attribute
+    along = present(metric) if axes is None else axes[block.axis]
+    if isinstance(along, Constant):  # any two records may differ by two
+        if along.universe.size < 2:
+            return Fraction(0)
+        return Fraction(2 * block.most) / along.epsilon if along.epsilon else math.inf
+    space = along.embedding if axes is not None else None
+    if space is None or not _fits(space, block):
+        raise no_plane(block)
+    near = (places := _places_of(along)).closest
+    if near is None or not block.most:
+        return Fraction(0)
+    bell, per = block.bell, Fraction(space.slope) * (1 - _SLACK)
+    if space.arc:  # a slope for every radian
+        per /= RADIUS_KM
+    cap = Fraction(space.cap) * (1 - _SLACK) if space.cap < math.inf else None
+    if isinstance(metric, WithAbsent):
+        cap = min([2 * Fraction(metric.radius), *([] if cap is None else [cap])])
+    length = Fraction(near.distance) / places.per_unit * (1 - _SLACK - 4 * Fraction(places.error))
+    least = max(length, Fraction(space.floor) * (1 - _SLACK) / per)
+    least = least if cap is None else min(least, cap / per)
+    reach = REACH * bell.width
+    stretch = bell.plane.stretch(reach) * _longer(space)
+    near_by = STEPS * apart_at_most(stretch * least / bell.width) + 2 * bell.rounding
+    found = [min(near_by, Fraction(2 * block.most)) / (per * least)]
+    if space.arc:
+        found.append(2 * block.most / (per * max(reach, least)))
+    if cap is not None:
+        found.append(2 * block.most / cap)
+    return max(found) * (1 + _SLACK)
+
+
+def _places_of(metric: Metric) -> Places:
+    """The places behind a distance that has an embedding: two at one spot are one on a map, however far apart."""
+    while not isinstance(metric, Places):
+        if isinstance(metric, Together):
+            metric = next(part for part in metric.parts if not isinstance(part, Constant))
+        else:
+            assert isinstance(metric, Scaled | Capped | WithOther)
+            metric = metric.base
+    return metric
+
+
+def _longer(space: Embedding) -> Fraction:
+    """How much longer a straight line is than the norm says: beyond the Euclidean norm by a root of 2 at most."""
+    return Fraction(1) if space.p <= 2 else Fraction(1414213563, 10**9)
+
+
+def _fits(space: Embedding, block: Blurred) -> bool:
+    """Whether distances are those of the places that the map shows."""
+    plane = block.bell.plane
+    if space.arc != plane.earth or space.size < len(block.inside) or len(space.keys) != 2:
+        return False
+    mine = space.keys[:, : len(block.inside)][:, block.inside >= 0]
+    return bool(np.array_equal(mine, plane.coordinates.T + 0.0))
+
+
+def no_plane(block: Blurred) -> NotCertified:
+    """A map without distances."""
+    name = block.universe.names[block.axis]
+    return NotCertified(
+        f"a map of {name} needs distances between its places, in a plane or on the Earth",
+        hints=[('metric = "great-circle"', "or euclidean, manhattan, chebyshev"), (f"count by {name}", "without them")],
+    )
+
+
+def _of_groups(block: Blurred, metric: Metric) -> Flat:
+    """Parts along all attributes of leaving the map or its group: a whole record for each."""
+    groups = block.groups
+    rows = Workload(block.universe, (groups,), ())
+    cost = LaplaceCost(rows, np.ones(groups.rows))
+    if present(metric).axes is None:
+        return Flat(along={block.axis: max_ratio(cost, metric).upper * block.most})
+    moving = [axis for axis in groups.axes if groups.moving(axis).any()]
+    parts = {axis: max_ratio(cost, only_along(metric, (axis,))).upper * block.most for axis in moving}
+    if isinstance(metric, WithAbsent):
+        parts[PRESENCE] = Fraction(block.most) / Fraction(metric.radius)
+    return Flat(along=parts)

@@ -1,0 +1,299 @@
+"""Which pairs have to be looked at: a covering of all pairs by few.
+
+`L <= d` on a set of pairs whose shortest paths make up d implies it everywhere (MATH section 1).  Structure makes that
+set small, and the evaluation on it is the same for all metrics and losses:
+
+*one attribute*       the metric's own generators (neighbours on a line, otherwise all pairs);
+*sum of attributes*   pairs that differ in ONE attribute, which on a full product generate the sum;
+*classes*             values that no question tells apart are one; of a class pair only the closest pair matters;
+*lines*               of values that are all equally far apart, those that do not lie between two others;
+*contexts*            of the other attributes only what changes the effect of the move; of values that change it alike,
+                      only the strongest: what is moved beside a weaker one is moved at least as much beside it;
+*presence*            where records may be absent, also each different record against its absence;
+*alternatives*        of a loss that is the largest of several, each may be covered by itself: the pairs of all together
+                      have its largest ratio.  Under a constant metric these are the ends of each row.
+
+Where contexts multiply beyond what can be enumerated, each question takes its own worst context: a sound upper bound,
+labelled as such (the exact value is NP-hard there).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dxprivacy.errors import NotCertified
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.metrics import Metric, PseudoMetric
+from dxprivacy.metrics.closed_forms import Constant, Line
+from dxprivacy.metrics.metric import BLOCK, Pairs, all_pairs
+from dxprivacy.metrics.with_other import WithAbsent, WithOther
+from dxprivacy.privacy.search.candidate_pairs import Cover, Loose, Move, Own
+from dxprivacy.privacy.search.contexts import worst_contexts_of
+from dxprivacy.privacy.search.line_ends import equally_far, line_ends, pairs_of_ends
+from dxprivacy.privacy.search.tree_search import MAX_WALKED, Walk, space_of
+from dxprivacy.privacy.search.value_classes import closest_between, in_space, reducible
+from dxprivacy.privacy.search.value_symmetry import standing_pairs, standing_records
+from dxprivacy.universe.blocks import joint_classes
+from dxprivacy.universe.loss_terms import Term, Terms
+from dxprivacy.universe.universe import Universe
+
+MAX_PAIRS = 20_000_000
+MAX_ALL_PAIRS = 400_000_000
+MAX_PAIRS_OF_ATTRIBUTE = 100_000_000  # which are held all at once
+_MAX_EQUALLY_FAR = 4_000_000  # of one distance, where bounding each question loses little
+_FEW_COLUMNS = 300  # under one distance for all records; of more, it is tried whether some stand for all
+_CONSTANT_COLUMNS = 2_500
+EXCHANGED_FROM = 1_500  # classes of values that are all equally far apart
+_FEW_PAIRS = 50_000  # to look at together, before alternatives are covered one by one
+
+
+def largest_pairs(loss: PseudoMetric, metric: Metric, many: int, block: int = BLOCK) -> Iterator[Pairs]:
+    """Pairs among which those with the largest ratios are: the covering ones, and of walks so many in each context."""
+    plan = cover(loss, metric, walks=True)
+    yield from plan.pairs(block)
+    for walk in plan.walks:
+        yield from walk.largest(many)
+
+
+def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None, walks: bool = False) -> Cover:
+    """The pairs that decide how `loss` compares with `metric`.
+
+    `most` is how many moves along one attribute are worth looking at, before each question is only bounded.  With
+    `walks`, those along attributes of many points are left to be searched for, and not among the `pairs`.
+    """
+    alternatives = loss.alternatives
+    if alternatives is None:
+        return _plain(metric)
+    if not loss.terms:  # of what is accounted as a whole: no pair tells more than another
+        return Cover("as a whole")
+    if len(alternatives) > 1:
+        together = _cover(loss.terms, metric, _FEW_PAIRS, walks=walks)
+        if together is not None and together.size <= _FEW_PAIRS:
+            return together
+    found = [_cover(terms, metric, most=most, walks=walks) or _plain(metric) for terms in alternatives]
+    if len(found) == 1:
+        return found[0]
+    if any(covered.plain is not None for covered in found):  # all pairs there are, also for the others
+        return _plain(metric)
+    return _merged(found)
+
+
+def _cover(
+    terms: Terms, metric: Metric, few: int | None = None, *, most: int | None = None, walks: bool = False
+) -> Cover | None:
+    """The pairs that decide about a sum; None where they are more than a `few`, or could only be bounded."""
+    most = few if few is not None else MAX_PAIRS if most is None else most
+    if isinstance(metric, WithAbsent):
+        inside = _cover(terms, metric.base, few, most=most, walks=walks)
+        return None if inside is None else _with_presence(inside, terms, metric, few, most)
+    if isinstance(metric, Constant):
+        return _constant(terms, metric, few)
+    if metric.axes is not None:
+        return _sum_of_attributes(terms, metric, metric.axes, few, most, walks=walks)
+    return _if_few(metric, few)
+
+
+def _merged(covers: Sequence[Cover]) -> Cover:
+    """The pairs of several covers, each once."""
+    moves = {move.key: move for each in covers for move in each.moves}
+    stars = {move.key: move for each in covers if (move := each.presence) is not None}
+    presence = None
+    if stars:
+        cells, last = (np.concatenate([m.values[0][side] for m in stars.values()]) for side in (0, 1))
+        presence = _star(np.unique(cells), int(last[0]))
+    rules = dict.fromkeys(each.rule for each in covers)
+    return Cover(
+        next((rule for rule in rules if "upper bound" in rule), covers[0].rule),
+        tuple(moves.values()),
+        tuple(part for each in covers for part in each.loose),
+        tuple(terms for each in covers for terms in each.apart),
+        presence=presence,
+        walks=tuple(walk for each in covers for walk in each.walks),
+        exchanged=tuple(sorted({axis for each in covers for axis in each.exchanged})),
+        steep=tuple(part for each in covers for part in each.steep),
+        absences=tuple(terms for each in covers for terms in each.absences),
+    )
+
+
+def _with_presence(inside: Cover, terms: Terms, metric: WithAbsent, few: int | None, most: int) -> Cover | None:
+    """The star around `absent`, which together with the base's generators generates the whole metric."""
+    universe = metric.universe
+    axes = sorted({axis for term in terms for axis in term.axes})
+    # Every row of a sum may get a scale of its own, where that is feasible; otherwise rows of one scale are alike.
+    cells = worst_contexts_of([_by_row(term) for term in terms], axes, universe, most)
+    cells = worst_contexts_of(terms, axes, universe, most) if cells is None else cells
+    if cells is not None:
+        return replace(inside, rule=f"{inside.rule}, and presence", presence=_star(cells, metric.last))
+    if few is not None:
+        return None
+    own = []
+    for term in terms:
+        parts = []
+        for part in term.parts:
+            alone = worst_contexts_of([Term((part,))], part.block.axes, universe, MAX_ALL_PAIRS)
+            if alone is None:
+                raise _too_many()
+            parts.append((part, _star(alone, metric.last)))
+        own.append(tuple(parts))
+    return replace(inside, rule=f"{inside.rule}, and presence, upper bound per question", absences=(tuple(own),))
+
+
+def _by_row(term: Term) -> Term:
+    return Term(tuple(part if part.largest else replace(part, uniform=False) for part in term.parts))
+
+
+def _too_many() -> NotCertified:
+    return NotCertified("a question over too many combinations to check", hints=["ask for fewer attributes"])
+
+
+def _star(cells: Ints, absent: int) -> Move:
+    """Records against their absence."""
+    return Move(0, 1, ((cells, np.full(len(cells), absent, dtype=cells.dtype)),), np.zeros(1, dtype=np.int64))
+
+
+def _if_few(metric: Metric, few: int | None) -> Cover | None:
+    """The metric's own generators, unless they are more than a few."""
+    return None if few is not None and metric.generator_count > few else _plain(metric)
+
+
+def _plain(metric: Metric) -> Cover:
+    n = metric.universe.size
+    if metric.generator_count > MAX_ALL_PAIRS:
+        raise NotCertified(
+            f"{n:,} possible records have too many pairs to check one by one",
+            hints=["use attributes that add up, or fewer records"],
+        )
+    return Cover(_rule(metric), plain=metric)
+
+
+def _rule(metric: Metric) -> str:
+    n = metric.universe.size
+    if _is_line(metric):
+        return "line"
+    return "all pairs" if metric.generator_count >= n * (n - 1) // 2 else "generators"
+
+
+def _is_line(metric: Metric) -> bool:
+    return isinstance(metric.base if isinstance(metric, WithOther) else metric, Line)
+
+
+def _sum_of_attributes(
+    terms: Terms, metric: Metric, axes: Sequence[Metric], few: int | None, most: int, *, walks: bool
+) -> Cover | None:
+    universe = metric.universe
+    moves: list[Move] = []
+    loose: list[Loose] = []
+    walked: list[Walk] = []
+    exchanged: list[int] = []
+    steep: list[tuple[Metric, Terms]] = []
+    for axis, along in enumerate(axes):
+        touching = [t for t in terms if axis in t.axes]
+        moving = joint_classes([t.moving(axis) for t in touching], universe.shape[axis])
+        if not moving.any():
+            continue
+        if walks and in_space(moving) and (space := space_of(along, touching)) is not None:
+            contexts = worst_contexts_of(touching, _others(touching, axis), universe, MAX_WALKED // len(moving))
+            if contexts is not None:
+                walked.append(Walk(axis, universe, space, contexts, tuple(touching)))
+                continue
+        if (found := _equally_far(along, axis, touching, moving)) is not None:
+            values, exchanges = found
+            exchanged += [axis] if exchanges else []
+        elif len(axes) == 1 and not reducible(moving):
+            return _if_few(metric, few)  # one attribute, no classes to speak of: its generators, one block at a time
+        elif not reducible(moving) and along.generator_count > _most_pairs(along):
+            if few is not None:
+                return None
+            steep.append((along, tuple(touching)))
+            continue
+        else:
+            values = tuple(closest_between(along, moving))
+        if not values:
+            continue
+        contexts = worst_contexts_of(touching, _others(touching, axis), universe, most)
+        stride = universe.strides[axis]
+        pairs = sum(len(u) for u, _ in values)
+        if contexts is not None and pairs * len(contexts) <= (max(most, pairs) if few is None else few):
+            moves.append(Move(axis, stride, values, contexts))
+            continue
+        if few is not None:
+            return None
+        loose.append(Loose(values, axis, tuple(_own(term, axis, values, universe) for term in touching)))
+    if len(axes) == 1:
+        rule = _rule(axes[0])
+    else:
+        rule = "one attribute at a time" + (", upper bound per question" if loose or steep else "")
+    return Cover(rule, tuple(moves), tuple(loose), walks=tuple(walked), exchanged=tuple(exchanged), steep=tuple(steep))
+
+
+def _most_pairs(along: Metric) -> int:
+    return MAX_PAIRS_OF_ATTRIBUTE if equally_far(along) is None else _MAX_EQUALLY_FAR
+
+
+def _equally_far(
+    along: Metric, axis: int, touching: Sequence[Term], moving: Ints
+) -> tuple[tuple[Pairs, ...], bool] | None:
+    """Of values that all have one distance those pairs that matter, and whether one stands for many rows."""
+    listed = equally_far(along)
+    if listed is None:
+        return None
+    ends = line_ends(touching, axis, listed)
+    if len(ends) < EXCHANGED_FROM:
+        return (pairs_of_ends(along, ends, moving),), False
+    found = standing_pairs(listed, axis, touching, moving)
+    return None if found is None else ((found,), True)
+
+
+def _own(term: Term, axis: int, values: tuple[Pairs, ...], universe: Universe) -> Own:
+    """Each part of a term in all its own contexts."""
+    pairs = sum(len(u) for u, _ in values)
+    own = []
+    for part in term.parts:
+        if axis not in part.block.axes:
+            continue
+        one = Term((part,))
+        alone = worst_contexts_of([one], _others([one], axis), universe, MAX_ALL_PAIRS)
+        if alone is None or pairs * len(alone) > MAX_ALL_PAIRS:
+            raise _too_many()
+        own.append((part, Move(axis, universe.strides[axis], values, alone)))
+    return tuple(own)
+
+
+def _others(terms: Sequence[Term], axis: int) -> list[int]:
+    return sorted({x for t in terms for x in t.axes} - {axis})
+
+
+def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
+    """The same distance everywhere: along each attribute the ends of lines, then all pairs of what is left."""
+    universe = metric.universe
+    if metric.epsilon == float("inf"):
+        return Cover("constant")
+    if len(terms) == len(terms[0].parts) == 1 and terms[0].parts[0].largest:
+        ends = terms[0].parts[0].block.ends(absent=universe.absent is not None)
+        if ends is not None:  # the largest loss of a row is that between its ends
+            return _at_one_place("constant", (ends,))
+    axes = sorted({x for t in terms for x in t.axes})
+    chosen = [line_ends(terms, axis, universe.shape[axis]) for axis in axes]
+    count = math.prod(map(len, chosen))
+    if count > _FEW_COLUMNS and universe.absent is None and (found := standing_records(terms, universe)) is not None:
+        alike = replace(_at_one_place("constant", (found,)), exchanged=tuple(axes))
+        return None if few is not None and alike.size > few else alike
+    if few is not None and count**2 > 2 * few:
+        return None
+    if count > _CONSTANT_COLUMNS:
+        return Cover("constant, upper bound per question", apart=(terms,))
+    cells = universe.numbered([0])
+    for axis, values in zip(axes, chosen, strict=True):
+        cells = (cells[:, None] + universe.offsets(axis, values)).ravel()
+    if universe.absent is not None:
+        cells = np.append(cells, universe.absent)
+    if len(cells) < 2:
+        return Cover("constant")
+    return _at_one_place("constant", tuple((cells[a], cells[b]) for a, b in all_pairs(len(cells))))
+
+
+def _at_one_place(rule: str, pairs: tuple[Pairs, ...]) -> Cover:
+    """Pairs of cells as they are."""
+    return Cover(rule, (Move(0, 1, pairs, np.zeros(1, dtype=np.int64)),))

@@ -1,0 +1,427 @@
+"""Questions: unbound, frozen, serialisable.  `question.on(universe)` turns one into a workload.
+
+    dx.table("sex", "age/10")                 one count per combination
+    dx.count(sex="F", age=(18, 65))           one count, bounds included
+    dx.count(age=dx.above(30))                also at_least, below, at_most, none_of, any_of
+    dx.sum_of("income", sex="F")              conditions as keywords, of any question that takes some
+    dx.table("sex", where="age<18 or age>65") or in words, or by name, {"sex": "F"}
+    dx.count_people(ward="A")                 people with at least one such row
+    dx.sum_of("income", by="sex")             sums
+    dx.mean_of("home.elevation", within=2)    a mean, wanted within 2 (95 % of the time)
+    dx.share_of(sex="F", by="state")          shares, from 0 to 1
+    dx.sd_of("age"), dx.correlation_of(…)     how numbers spread, and go together
+    dx.table("age/10", weight=2)              more important than others in its plan
+    dx.matrix([[1, 0, 1]])                    any linear questions
+
+Questions stack with `+`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.exact.rounding import Number, exact
+from dxprivacy.queries.asked import Asked, Stack, importance, target
+from dxprivacy.queries.conditions import Conditions, conditions
+from dxprivacy.queries.given_arguments import one_name, require_no_conditions
+from dxprivacy.queries.kinds.counts import Count, CountPeople
+from dxprivacy.queries.kinds.densities import Density
+from dxprivacy.queries.kinds.explicit_rows import on_grids
+from dxprivacy.queries.kinds.intervals import Prefixes, Ranges
+from dxprivacy.queries.kinds.marginals import Marginals
+from dxprivacy.queries.kinds.matrix_query import Matrix
+from dxprivacy.queries.kinds.quantiles import Quantiles
+from dxprivacy.queries.kinds.ratios import RatioOf, Share
+from dxprivacy.queries.kinds.spreads import Correlation, Covariance, Deviation, Variance
+from dxprivacy.queries.kinds.sums import LEFT_OUT, ZERO, Mean, Sum
+from dxprivacy.queries.text.query_grammar import parse, parse_conditions
+from dxprivacy.queries.text.query_lengths import Length, in_one_unit
+
+_NUMBER = (int, float, np.number, Fraction, Decimal)
+Where: TypeAlias = "Mapping[str, object] | str | None"
+"""Conditions by name, or in words as behind `where`."""
+Ask: TypeAlias = "Asked | Stack | str | Iterable[Asked | Stack | str]"
+
+
+def gather(*asked: Any) -> Stack:
+    """Questions, lists of them, arrays, and questions in words, as one stack.
+
+    >>> len(gather("count by sex", [count(), mean_of("age")]).questions)
+    3
+    """
+    found: list[Stack] = []
+    for item in asked:
+        if isinstance(item, Asked):
+            found.append(Stack((item,)))
+        elif isinstance(item, Stack):
+            found.append(item)
+        elif isinstance(item, str):
+            found.append(Stack((parse(item),)))
+        elif isinstance(item, np.ndarray) or hasattr(item, "tocsc"):
+            found.append(gather(matrix(item)))
+        elif isinstance(item, (list, tuple)) and item and not any(isinstance(x, _NUMBER) for x in item):
+            numeric = all(isinstance(x, (list, tuple)) and x and isinstance(x[0], _NUMBER) for x in item)
+            found.append(gather(*([matrix(item)] if numeric else item)))
+        elif isinstance(item, (list, tuple)) and item:
+            found.append(gather(matrix([item])))
+        else:
+            raise UsageError(
+                f"not a question: {type(item).__name__}", hints=["dx.table, dx.count, dx.sum_of, dx.mean_of"]
+            )
+    if not found:
+        raise UsageError("ask at least one question", hints=["dx.count(), dx.table('sex')"])
+    return Stack(tuple(q for each in found for q in each.questions), tuple(n for each in found for n in each.notes))
+
+
+def table(
+    *by: str,
+    where: Where = None,
+    within: Number | None = None,
+    weight: Number = 1,
+    blur: Number | None = None,
+    **more: object,
+) -> Count:
+    """Counts for every combination of the given attributes or properties; `age/10` groups by tens.
+
+    With a `blur` the borders between groups of numbers are soft: far less noise where close numbers are well protected.
+
+    >>> str(table("sex", "age/10", within=5)), str(table("age/10", blur=2))
+    ('count by sex, age/10 within 5', 'count by age/10 blur 2')
+    >>> str(table("sex", where="age >= 30 and age < 40"))
+    'count by sex where age>=30 and age<40'
+    """
+    if not by:
+        raise UsageError("a table needs at least one attribute", hints=["dx.count() counts all records"])
+    goals = (target(within), "", importance(weight))
+    return Count("", _names(by), _conditions(where, more), *goals, **_lengths(blur=blur)).settled()
+
+
+def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> Count:
+    """How many records fulfil the conditions; `age=(18, 65)` includes both ends, a list means any of them.
+
+    On numbers in cells `income=(0, 5000)` means from 0 to below 5000.
+
+    Conditions are keywords, also one on an attribute `weight`: importance is `dx.count(…).weighted(2)`.
+
+    >>> str(count(sex="F", age=(18, 65)))
+    'count where sex=F and age=18..65'
+    >>> from dxprivacy.queries.conditions import above, none_of
+    >>> str(count(age=above(30), sex=none_of("F")))
+    'count where age>30 and not sex=F'
+    """
+    return Count(by=_names(by), where=_conditions(where), within=target(within))
+
+
+def count_people(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> CountPeople:
+    """How many people have at least one row, of those that are kept, that fulfils the conditions: under `[people]`.
+
+    >>> str(count_people(ward="A", by="month"))
+    'count people by month where ward=A'
+    """
+    return CountPeople(by=_names(by), where=_conditions(where), within=target(within))
+
+
+def sum_of(
+    of: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Where = None,
+    within: Number | None = None,
+    weight: Number = 1,
+    **more: object,
+) -> Sum:
+    """The sum of a number over records, possibly by groups; what is missing counts as 0, or as the policy declares.
+
+    >>> str(sum_of("income", by="sex")), str(sum_of("income", where="age<65", sex="F"))
+    ('sum income by sex', 'sum income where age<65 and sex=F')
+    """
+    return Sum(
+        one_name(of), _names(by), _conditions(where, more), target(within), weight=importance(weight), missing=ZERO
+    )
+
+
+def mean_of(
+    of: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Where = None,
+    within: Number | None = None,
+    weight: Number = 1,
+    **more: object,
+) -> Mean:
+    """The mean of a number over the records that have a valid one: a ratio of two noisy answers.
+
+    Where the policy declares the attribute `complete`, the mean over all records is their sum over the public n.
+
+    >>> str(mean_of("age", where={"sex": "F"}))
+    'mean age where sex=F'
+    """
+    return Mean(
+        one_name(of), _names(by), _conditions(where, more), target(within), weight=importance(weight), missing=LEFT_OUT
+    )
+
+
+def share_of(
+    where: Where = None,
+    /,
+    *,
+    by: str | Sequence[str] = (),
+    among: Where = None,
+    within: Number | None = None,
+    weight: Number = 1,
+    **more: object,
+) -> Share:
+    """The share of records, from 0 to 1, that fulfil the conditions: of all, of each group, or among some.
+
+    >>> str(share_of(delay=(15, 60), by="carrier")), str(share_of({"by": "x"}, among={"sex": "F"}))
+    ('share by carrier where delay=15..60', "share where 'by'=x among sex=F")
+    """
+    goals = {"within": target(within), "weight": importance(weight)}
+    return Share(by=_names(by), where=_conditions(where, more), among=_conditions(among), **goals).settled()  # type: ignore[arg-type]
+
+
+def ratio_of(
+    of: str,
+    to: str = "",
+    *,
+    by: str | Sequence[str] = (),
+    where: Where = None,
+    within: Number | None = None,
+    weight: Number = 1,
+    **more: object,
+) -> RatioOf:
+    """A sum over the number of records, or over the sum of numbers that are all positive.
+
+    >>> str(ratio_of("children", by="region")), str(ratio_of("cost", "area"))
+    ('ratio of sum children to count by region', 'ratio of sum cost to sum area')
+    """
+    return RatioOf(
+        one_name(of),
+        _names(by),
+        _conditions(where, more),
+        target(within),
+        "",
+        importance(weight),
+        "",
+        ZERO,
+        to and one_name(to),
+    )
+
+
+def variance_of(
+    of: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Where = None,
+    within: Number | None = None,
+    weight: Number = 1,
+    **more: object,
+) -> Variance:
+    """The mean squared distance from the mean, over the records that have a valid number.
+
+    >>> str(variance_of("age", by="sex"))
+    'variance age by sex'
+    """
+    return Variance(one_name(of), _names(by), _conditions(where, more), target(within), weight=importance(weight))
+
+
+def sd_of(
+    of: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Where = None,
+    within: Number | None = None,
+    weight: Number = 1,
+    **more: object,
+) -> Deviation:
+    """The standard deviation: the root of the variance.
+
+    >>> str(sd_of("age", where={"sex": "F"}))
+    'sd age where sex=F'
+    """
+    return Deviation(one_name(of), _names(by), _conditions(where, more), target(within), weight=importance(weight))
+
+
+def covariance_of(
+    of: str,
+    beside: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Where = None,
+    within: Number | None = None,
+    weight: Number = 1,
+    **more: object,
+) -> Covariance:
+    """How two numbers go together, over the records that have both.
+
+    >>> str(covariance_of("age", "income"))
+    'covariance age, income'
+    """
+    goals = (target(within), "", importance(weight))
+    return Covariance(one_name(of), _names(by), _conditions(where, more), *goals, beside=one_name(beside))
+
+
+def correlation_of(
+    of: str,
+    beside: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Where = None,
+    within: Number | None = None,
+    weight: Number = 1,
+    **more: object,
+) -> Correlation:
+    """The covariance over both standard deviations: from -1 to 1.
+
+    >>> str(correlation_of("age", "income", by="sex"))
+    'correlation age, income by sex'
+    """
+    goals = (target(within), "", importance(weight))
+    return Correlation(one_name(of), _names(by), _conditions(where, more), *goals, beside=one_name(beside))
+
+
+def median_of(
+    of: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Where = None,
+    width: Number | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+    **more: object,
+) -> Quantiles:
+    """The number in the middle, for a plan, or by itself for a choice (`session.plan_choice`).
+
+    Ranks are smoothed over a width, which a plan chooses unless it is given; 0 takes them as they are.
+
+    >>> str(median_of("age", by="sex")), str(median_of("income", width=5000))
+    ('median age by sex', 'median income width 5000')
+    """
+    return quantile_of(of, "0.5", by=by, where=where, width=width, within=within, weight=weight, **more)
+
+
+def quantile_of(
+    of: str,
+    *at: Number,
+    by: str | Sequence[str] = (),
+    where: Where = None,
+    width: Number | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+    **more: object,
+) -> Quantiles:
+    """The numbers up to which shares of the records lie, each between 0 and 1; several at once cost little more.
+
+    >>> str(quantile_of("income", 0.9)), str(quantile_of("age", 0.25, 0.75, where={"sex": "F"}))
+    ('quantile 0.9 of income', 'quantile 0.25, 0.75 of age where sex=F')
+    """
+    if any(isinstance(x, (list, tuple, np.ndarray)) for x in at):
+        raise UsageError("quantiles stand one by one", hints=['dx.quantile_of("age", 0.25, 0.75)'])
+    shares = tuple(Fraction(exact(x, what="a quantile")) for x in at)
+    goals, wide = (target(within), "", importance(weight)), _length(width, "width")
+    return Quantiles(one_name(of), _names(by), _conditions(where, more), *goals, at=shares, width=wide).settled()
+
+
+def density_of(
+    of: str,
+    *,
+    by: str | Sequence[str] = (),
+    where: Where = None,
+    width: Number | None = None,
+    every: Number | None = None,
+    within: Number | None = None,
+    weight: Number = 1,
+    **more: object,
+) -> Density:
+    """How many records lie where along a line or on a map, each spread over a width, which a plan chooses if need be.
+
+    >>> str(density_of("income", width=5000, every=2500)), str(density_of("home", width="500 m"))
+    ('density income width 5000 every 2500', 'density home width 0.5 km')
+    """
+    goals, lengths = (target(within), "", importance(weight)), _lengths(width=width, every=every)
+    return Density(one_name(of), _names(by), _conditions(where, more), *goals, **lengths).settled()
+
+
+def prefixes(of: str, *, within: Number | None = None, weight: Number = 1, **where: object) -> Prefixes:
+    """How many records lie from the first value up to each: a cumulative distribution; `age/10` in steps of ten.
+
+    >>> str(prefixes("age/10"))
+    'prefixes age/10'
+    """
+    require_no_conditions(where, Prefixes.ask)
+    return Prefixes(one_name(of), within=target(within), weight=importance(weight))
+
+
+def ranges(of: str, *, within: Number | None = None, weight: Number = 1, **where: object) -> Ranges:
+    """How many records lie in each interval of an ordered attribute.
+
+    >>> str(ranges("age/10", within=5))
+    'ranges age/10 within 5'
+    """
+    require_no_conditions(where, Ranges.ask)
+    return Ranges(one_name(of), within=target(within), weight=importance(weight))
+
+
+def marginals(
+    order: int, *, of: str | Sequence[str] = (), within: Number | None = None, weight: Number = 1, **where: object
+) -> Marginals:
+    """All tables of `order` attributes: of all that there are, or of those named, in groups where that is said.
+
+    >>> str(marginals(2)), str(marginals(2, of=["sex", "age/10", "job"]))
+    ('marginals 2', 'marginals 2 of sex, age/10, job')
+    """
+    require_no_conditions(where, Marginals.ask)
+    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
+        raise UsageError(f"marginals of how many attributes? {order!r} is no such number")
+    return Marginals(str(order), _names(of), within=target(within), weight=importance(weight))
+
+
+def matrix(
+    rows: Any, *, labels: Sequence[str] = (), within: Number | None = None, weight: Number = 1
+) -> Matrix | Stack:
+    """Any linear questions, one row each; dense or scipy sparse.
+
+    Rows of very different sizes are several questions, each on a grid that suits it.
+
+    >>> matrix([[1, 0.5], [0, 1]]).factor
+    Fraction(1, 2)
+    """
+    goals = (target(within), importance(weight))
+    parts = on_grids(rows)
+    count = sum(part.whole.shape[0] for part in parts)
+    if labels and len(labels) != count:
+        raise QuestionError(f"{len(labels)} labels for {count} rows")
+    names = tuple(str(x) for x in labels)
+    if len(parts) == 1:
+        return replace(parts[0], labels=names, within=goals[0], weight=goals[1])
+    names = names or tuple(f"row {k + 1}" for k in range(count))
+    out, start = [], 0
+    for part in parts:
+        stop = start + part.whole.shape[0]
+        out.append(replace(part, labels=names[start:stop], within=goals[0], weight=goals[1]))
+        start = stop
+    return Stack(tuple(out))
+
+
+def _conditions(where: Where, more: Mapping[str, object] | None = None) -> Conditions:
+    """In words or by name; behind them those that were given as keywords."""
+    return (*(parse_conditions(where) if isinstance(where, str) else conditions(where)), *conditions(more))
+
+
+def _names(by: str | Sequence[str]) -> tuple[str, ...]:
+    return (by,) if isinstance(by, str) else tuple(by)
+
+
+def _lengths(**given: Number | None) -> dict[str, Any]:
+    """Lengths as they were given, texts perhaps with their unit on the Earth, and what is to be said of them."""
+    read = {name: Length.read(value, name) for name, value in given.items() if value is not None}
+    return {name: length.number for name, length in read.items()} | in_one_unit(read)
+
+
+def _length(given: Number | None, name: str) -> Fraction | None:
+    return None if given is None else Fraction(exact(given, what=f"a {name}"))

@@ -1,0 +1,343 @@
+"""Conditions on one attribute: any of some values, a range with both ends included, a comparison; or made of these.
+
+What is made of others is written in one way only, so that a question and its words are one thing: `sex=F or sex=X` is
+`sex=F|X`, and not of not is nothing.  Two conditions on one attribute need no form of their own: both are to hold.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from dxprivacy.errors import Hint, QuestionError, UsageError
+from dxprivacy.exact.rounding import exact, written_fraction
+from dxprivacy.universe.attributes.attribute import as_text
+from dxprivacy.universe.ordering.range_ends import Name
+from dxprivacy.universe.reading.calendar import days_named
+from dxprivacy.universe.reading.text_formats import as_date, hours_of
+
+MOST_DEEP = 10  # conditions inside of conditions
+_SIGNS = {">": "above", ">=": "from", "<": "below", "<=": "to"}  # and how files say them
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Above, from, below or up to a number or a day."""
+
+    sign: str
+    end: Fraction | date
+
+
+@dataclass(frozen=True)
+class Not:
+    """Every value that does not fulfil a condition: `other` too."""
+
+    inner: "Condition"
+
+    def __post_init__(self) -> None:
+        _require_shallow(self)
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """At least one of several conditions on the same attribute."""
+
+    parts: "tuple[Condition, ...]"
+
+    def __post_init__(self) -> None:
+        _require_shallow(self)
+
+
+@dataclass(frozen=True)
+class AllOf:
+    """All of several conditions on the same attribute, inside of another one."""
+
+    parts: "tuple[Condition, ...]"
+
+    def __post_init__(self) -> None:
+        _require_shallow(self)
+
+
+Plain: TypeAlias = tuple[str, ...] | tuple[Fraction, Fraction] | tuple[date, date] | tuple[Name, Name]
+"""Any of these values, or a range of numbers, days or named values with both ends included."""
+Condition: TypeAlias = Plain | Compared | Not | AnyOf | AllOf
+Conditions: TypeAlias = tuple[tuple[str, Condition], ...]
+"""What is to hold, each by the name that it is about."""
+
+
+def _require_shallow(condition: Condition) -> None:
+    if _depth(condition) > MOST_DEEP:
+        raise UsageError(f"conditions inside of conditions, more than {MOST_DEEP} deep", hints=["simpler ones"])
+
+
+def _depth(condition: Condition) -> int:
+    """How many conditions stand inside of one another; what stands inside of this one was looked at before."""
+    match condition:
+        case Not(inner):
+            return 1 + _depth(inner)
+        case AnyOf(parts) | AllOf(parts):
+            return 1 + max(map(_depth, parts))
+        case _:
+            return 0
+
+
+def conditions(where: Mapping[str, object] | None) -> Conditions:
+    """One for each name."""
+    return tuple((name, condition(wanted)) for name, wanted in (where or {}).items())
+
+
+def condition(wanted: object) -> Condition:
+    """A condition from what was written: a pair is a range of numbers, days or names, a list any of its values."""
+    if isinstance(wanted, (Compared, Not, AnyOf, AllOf)):
+        return wanted
+    if isinstance(wanted, tuple):
+        if len(wanted) != 2:
+            raise UsageError("a range needs two ends", hints=["age=(18, 65)"])
+        first, last = (days_named(as_text(x) if isinstance(x, int) else x) for x in wanted)
+        if (
+            first and last and any(not _is_year(x) for x in wanted)
+        ):  # two years may be numbers: what they are asked of says it
+            if first[0] > last[1]:
+                raise UsageError(f"the range {wanted[0]}..{wanted[1]} is empty")
+            return first[0], last[1]
+        names = [x for x in wanted if isinstance(x, str) and x.strip() and not _is_number(x)]
+        if names and all(isinstance(x, (str, int)) and as_text(x).strip() for x in wanted):  # `1..3+` names two values
+            return Name(as_text(wanted[0])), Name(as_text(wanted[1]))
+        low, high = (_number(x) for x in wanted)
+        if low > high:
+            raise UsageError(f"the range {wanted[0]}..{wanted[1]} is empty")
+        return low, high
+    values = tuple(as_text(v) for v in (wanted if isinstance(wanted, (list, set, frozenset)) else [wanted]))
+    if not values:
+        raise UsageError("a condition needs at least one value")
+    return values
+
+
+def _number(end: object) -> Fraction:
+    """A number, or a time of day in hours."""
+    hours = hours_of(end)
+    return Fraction(exact(end, what="end of a range")) if hours is None else hours
+
+
+def _is_number(end: object) -> bool:
+    try:
+        _number(end)
+    except UsageError:
+        return False
+    return True
+
+
+def _is_year(end: object) -> bool:
+    return not isinstance(end, date) and "-" not in str(end)
+
+
+def written_condition(text: str) -> Condition:
+    """A condition as it stands in a question: `18..65` is a range, everything else a value.
+
+    >>> written_condition("18..65"), written_condition("F")
+    ((Fraction(18, 1), Fraction(65, 1)), ('F',))
+    """
+    low, dots, high = text.partition("..")
+    return condition((low, high) if dots else text)
+
+
+def above(end: object) -> Compared:
+    """More than a number, or later than a day: `dx.count(age=dx.above(30))`.
+
+    >>> above(30), above("2026-03").end.isoformat()
+    (Compared(sign='>', end=Fraction(30, 1)), '2026-03-31')
+    """
+    return compared(">", end)
+
+
+def at_least(end: object) -> Compared:
+    """A number or more, or a day or later.
+
+    >>> at_least(30)
+    Compared(sign='>=', end=Fraction(30, 1))
+    """
+    return compared(">=", end)
+
+
+def below(end: object) -> Compared:
+    """Less than a number, or earlier than a day.
+
+    >>> below("2026-03").end.isoformat()
+    '2026-03-01'
+    """
+    return compared("<", end)
+
+
+def at_most(end: object) -> Compared:
+    """A number or less, or a day or earlier.
+
+    >>> at_most(40)
+    Compared(sign='<=', end=Fraction(40, 1))
+    """
+    return compared("<=", end)
+
+
+def none_of(*wanted: object) -> Condition:
+    """Everything else, `other` too: `dx.count(sex=dx.none_of("F"))`, `dx.count(age=dx.none_of((18, 65)))`.
+
+    >>> none_of("F", "X"), none_of(above(30))
+    (Not(inner=('F', 'X')), Not(inner=Compared(sign='>', end=Fraction(30, 1))))
+    """
+    return negated(any_of(*wanted))
+
+
+def any_of(*wanted: object) -> Condition:
+    """At least one of several: `dx.count(age=dx.any_of(dx.below(18), dx.above(65)))`.
+
+    >>> any_of("F", "X"), any_of(7)
+    (('F', 'X'), ('7',))
+    """
+    if not wanted:
+        raise UsageError("a condition needs at least one value")
+    return either([condition(each) for each in wanted])
+
+
+def compared(sign: str, end: object) -> Compared:
+    """A comparison from what was written; of a month or year with its first or last day, as the sign wants it."""
+    days = days_named(as_text(end) if isinstance(end, int) else end)
+    if days is not None and not _is_year(end):
+        return Compared(sign, days[1] if sign in (">", "<=") else days[0])
+    try:
+        return Compared(sign, _number(end))
+    except UsageError:
+        what = f"“{sign}” compares with a number, a day or a time of day; {str(end)[:40]!r} is none"
+        ends = f"…={str(end)[:40]}..LAST" if sign in (">", ">=") else f"…=FIRST..{str(end)[:40]}"
+        hints: list[Hint | str] = ["age>30", "visit>=2026-03-01", (ends, "of names in an order, both ends included")]
+        raise UsageError(what, hints=hints) from None
+
+
+def negated(wanted: Condition) -> Condition:
+    """Whatever does not fulfil a condition."""
+    return wanted.inner if isinstance(wanted, Not) else Not(wanted)
+
+
+def either(parts: Sequence[Condition]) -> Condition:
+    """Whatever fulfils one of some conditions."""
+    flat = [each for part in parts for each in (part.parts if isinstance(part, AnyOf) else (part,))]
+    values = [each for each in flat if isinstance(each, tuple) and isinstance(each[0], str)]
+    if len(values) == len(flat):
+        return tuple(str(v) for each in values for v in each)
+    return flat[0] if len(flat) == 1 else AnyOf(tuple(flat))
+
+
+def together(parts: Sequence[Condition]) -> Condition:
+    """Whatever fulfils all of some conditions."""
+    flat = [each for part in parts for each in (part.parts if isinstance(part, AllOf) else (part,))]
+    return flat[0] if len(flat) == 1 else AllOf(tuple(flat))
+
+
+def opposite(where: Conditions) -> Conditions:
+    """Conditions that hold where these do not: of one attribute."""
+    return ((_one_name(where, "not"), negated(together([wanted for _, wanted in where]))),)
+
+
+def alternatives(choices: Sequence[Conditions]) -> Conditions:
+    """Conditions that hold where some of these do: of one attribute."""
+    if len(choices) == 1:
+        return choices[0]
+    name = _one_name([each for where in choices for each in where], "or")
+    return ((name, either([together([wanted for _, wanted in where]) for where in choices])),)
+
+
+def _one_name(where: Sequence[tuple[str, Condition]], word: str) -> str:
+    names = list(dict.fromkeys(name for name, _ in where))
+    if len(names) > 1:
+        hints = [(f"({names[0]}=… or {names[0]}=…) and {names[1]}=…", "“and” joins different ones")]
+        if word == "not":
+            hints = [(f"not {names[0]}=…", "each attribute by itself")]
+        raise QuestionError(f"“{word}” is about one attribute; {names[0]} and {names[1]} are two", hints=hints)
+    return names[0]
+
+
+def is_range(condition: Condition) -> bool:
+    """Whether a condition is a range."""
+    return isinstance(condition, tuple) and not isinstance(condition[0], str)
+
+
+def plain_parts(condition: Condition) -> Iterator[Plain | Compared]:
+    """What a condition is made of: values, ranges and comparisons."""
+    match condition:
+        case Not(inner):
+            yield from plain_parts(inner)
+        case AnyOf(parts) | AllOf(parts):
+            for part in parts:
+                yield from plain_parts(part)
+        case _:
+            yield condition
+
+
+def condition_to_dict(condition: Condition) -> Any:
+    """For JSON."""
+    match condition:
+        case Compared(sign, end):
+            return {_SIGNS[sign]: str(end)}
+        case Not(inner):
+            return {"not": condition_to_dict(inner)}
+        case AnyOf(parts):
+            return {"any": [condition_to_dict(part) for part in parts]}
+        case AllOf(parts):
+            return {"all": [condition_to_dict(part) for part in parts]}
+        case _:
+            whole = is_range(condition)
+            return {"from": str(condition[0]), "to": str(condition[1])} if whole else list(condition)
+
+
+def condition_from_dict(data: Any) -> Condition:
+    """Back from JSON; what is made of others only as we write it."""
+    found = _from_dict(data, MOST_DEEP)
+    if isinstance(found, AllOf):
+        raise ValueError("conditions that are all to hold stand side by side")
+    return found
+
+
+def _from_dict(data: Any, deep: int) -> Condition:
+    if not isinstance(data, Mapping):
+        if not isinstance(data, list) or not data or not all(isinstance(value, str) for value in data):
+            raise ValueError("a condition needs at least one value")
+        return tuple(data)
+    if set(data) == {"from", "to"}:
+        first, last = (as_date(data[key]) for key in ("from", "to"))
+        if first and last:
+            return condition((first, last))
+        return _ends_from_dict(data["from"], data["to"])
+    ((key, inner),) = data.items()
+    for sign, named in _SIGNS.items():
+        if key == named:
+            return Compared(sign, _end_from_dict(inner))
+    if deep < 1:
+        raise ValueError("conditions inside of conditions without end")
+    if key == "not":
+        wanted = _from_dict(inner, deep - 1)
+        return _as_written(negated(wanted), Not(wanted))
+    parts = tuple(_from_dict(part, deep - 1) for part in inner)
+    if key == "any":
+        return _as_written(either(parts), AnyOf(parts))
+    if key != "all":
+        raise ValueError("a condition that nobody knows")
+    return _as_written(together(parts), AllOf(parts))
+
+
+def _as_written(ours: Condition, theirs: Condition) -> Condition:
+    if ours != theirs:
+        raise ValueError("a condition in other words than ours")
+    return ours
+
+
+def _end_from_dict(text: Any) -> Fraction | date:
+    return as_date(text) or written_fraction(text)
+
+
+def _ends_from_dict(first: Any, last: Any) -> Condition:
+    """Two numbers; or two names, of which what they are asked of, if it has an order, says whether it has them."""
+    try:
+        return written_fraction(first), written_fraction(last)
+    except ValueError:
+        if not all(isinstance(end, str) and end.strip() for end in (first, last)):
+            raise
+        return Name(first), Name(last)

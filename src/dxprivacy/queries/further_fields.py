@@ -1,0 +1,66 @@
+"""What some kinds of question say besides groups and conditions: how it stands in files and in words.
+
+A kind names its own further fields (`Question.also`); here is one way to write and to read each of them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dxprivacy.exact.rounding import number_text, written_fraction
+from dxprivacy.queries.conditions import Conditions, condition_from_dict, condition_to_dict
+
+
+@dataclass(frozen=True)
+class Further:
+    """One further field: to JSON and back, and the clause that says it; no clause where other words do."""
+
+    to_json: Callable[[Any], Any]
+    from_json: Callable[[Any], Any]
+    words: Callable[[Any], str]
+
+
+def _text(given: Any) -> str:
+    if not isinstance(given, str) or not given:
+        raise TypeError("a name is a text")
+    return given
+
+
+def _conditions_to_json(where: Conditions) -> list[Any]:
+    return [[name, condition_to_dict(condition)] for name, condition in where]
+
+
+def conditions_from_json(data: Any) -> Conditions:
+    """Conditions back from JSON."""
+    return tuple((_text(name), condition_from_dict(c)) for name, c in data)
+
+
+def _shares_from_json(data: Any) -> tuple[Fraction, ...]:
+    if not isinstance(data, list) or not data:
+        raise TypeError("a list of numbers")
+    return tuple(written_fraction(x) for x in data)
+
+
+def _kilometres(given: Any) -> str:
+    if given != KM:
+        raise TypeError("lengths are kilometres on the Earth, or nothing is said of them")
+    return KM
+
+
+def _length(name: str) -> Further:
+    return Further(str, written_fraction, lambda x: "" if x is None else f"{name} {number_text(x)}")
+
+
+KM = "km"
+"""What `lengths` of a question are in that lie on the Earth, between latitudes and longitudes."""
+FURTHER: Mapping[str, Further] = {
+    "among": Further(_conditions_to_json, conditions_from_json, lambda _: ""),
+    "to": Further(str, _text, lambda _: ""),
+    "beside": Further(str, _text, lambda _: ""),
+    "at": Further(lambda x: list(map(str, x)), _shares_from_json, lambda _: ""),
+    "width": _length("width"),
+    "every": _length("every"),
+    "blur": _length("blur"),
+    "lengths": Further(str, _kilometres, lambda _: ""),
+}

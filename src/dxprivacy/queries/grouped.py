@@ -1,0 +1,156 @@
+"""What counts, sums and means share: groups and conditions as rows, and what answers are called."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError
+from dxprivacy.exact.arrays import Bools, Ints
+from dxprivacy.exact.frozen_values import changed
+from dxprivacy.queries.grouping import Grouping, Reference, group, selected
+from dxprivacy.queries.query import Question
+from dxprivacy.universe.blocks import Factor, OneHot
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Answer
+
+MAX_ROWS = 2_000_000
+Groups: TypeAlias = tuple[tuple[str, str], ...]
+
+
+@dataclass
+class Grouped:
+    """The groups of a question: of each attribute that matters the group of every value (-1: in none)."""
+
+    question: Question
+    universe: Universe
+    groupings: list[Grouping]
+    groups: dict[int, Ints]
+    sizes: dict[int, int]
+    part: Fraction  # of all records, as if all groups and values were equally frequent
+
+    @classmethod
+    def of(cls, question: Question, universe: Universe) -> "Grouped":
+        """Groups and conditions, worked out."""
+        groupings = [group(spec, universe) for spec in question.by]
+        axes = [g.axis for g in groupings]
+        if len(set(axes)) != len(axes):
+            raise QuestionError("one attribute can be grouped only once", where=f"question “{question}”")
+        groups: dict[int, Ints] = {g.axis: g.groups.copy() for g in groupings}
+        sizes = {g.axis: len(g.labels) for g in groupings}
+        masks: dict[int, Bools] = {}
+        for name, wanted in question.where:
+            axis, mask = selected(name, wanted, universe)
+            masks[axis] = masks.get(axis, True) & mask
+            sizes.setdefault(axis, 1)
+            current = groups.setdefault(axis, np.zeros(universe.shape[axis], dtype=np.int64))
+            current[~mask] = -1
+        if (rows := math.prod(sizes.values())) > MAX_ROWS:
+            largest = max((universe.attributes[g.axis] for g in groupings), key=lambda a: a.listed)
+            hints = [(largest.coarser, "counts many values together")] if largest.coarser else []
+            raise QuestionError(
+                f"{rows:,} answers are more than {MAX_ROWS:,}", where=f"question “{question}”", hints=hints
+            )
+        part = math.prod((_part(universe, axis, groups[axis], masks.get(axis)) for axis in groups), start=Fraction(1))
+        return cls(question, universe, groupings, groups, sizes, part)
+
+    @property
+    def labels(self) -> list[str]:
+        """One label per row, in the order of the rows: attributes in the universe's order, the last fastest."""
+        question, named = self.question, {g.axis: g.labels for g in self.groupings}
+        if not named:
+            return [question.called if not question.where else question.words(goals=False, universe=self.universe)]
+        labels = [""]
+        for axis in sorted(self.sizes):
+            if axis in named:
+                labels = [f"{before}, {label}" if before else label for before in labels for label in named[axis]]
+        return [f"{question.called}, {label}" for label in labels] if question.of else labels
+
+    def block(
+        self,
+        weights: Mapping[int, Ints] | None = None,
+        *,
+        unit: Fraction = Fraction(1),
+        bias: Fraction = Fraction(0),
+    ) -> OneHot:
+        """A row for each group; records count by the weights of some attributes' values, where there are any."""
+        sizes, factors = dict(self.sizes), dict[int, Factor]()
+        for axis, groups in self.groups.items():
+            factors[axis] = Factor(groups.copy(), np.ones(len(groups), dtype=np.int64))
+        for axis, amounts in (weights or {}).items():
+            placed = factors[axis].groups if axis in factors else np.zeros(len(amounts), dtype=np.int64)
+            factors[axis] = Factor(placed, amounts.copy())
+            sizes.setdefault(axis, 1)
+        return OneHot(self.universe, factors, sizes, unit=unit, bias=bias)
+
+    def leave_out_other(self, ref: Reference) -> None:
+        """Only valid entries count: `other` is in no group of its attribute."""
+        valid = self.groups.setdefault(ref.axis, np.zeros(self.universe.shape[ref.axis], dtype=np.int64))
+        valid[ref.attribute.listed :] = -1
+        self.sizes.setdefault(ref.axis, 1)
+        if (valid < 0).all():
+            ask = self.question.ask
+            raise QuestionError(
+                f"a {ask} is over valid entries, and {ref.name}=other has none",
+                hints=[f"count where {ref.name}=other"],
+            )
+
+    @property
+    def places(self) -> Iterator[Groups]:
+        """The groups that each row stands for, in the order of the labels."""
+        return places(self.groupings, self.universe)
+
+    def in_groups(self, answers: list[Answer]) -> tuple[Answer, ...]:
+        """The answers with the group that each stands for; their order is that of the labels."""
+        return in_groups(answers, self.groupings, self.universe)
+
+    def require_unit(self, unit: str) -> None:
+        """Refuse a target in another unit than the answer's."""
+        question = self.question
+        if question.unit and question.unit != unit:
+            raise QuestionError(
+                f"the target is in {question.unit}, but "
+                + (f"the answer is in {unit}" if unit else "the answer has no unit"),
+                where=f"question “{question}”",
+            )
+
+
+def _part(universe: Universe, axis: int, groups: Ints, fulfilling: Bools | None) -> Fraction:
+    """The part of all records in one group along an attribute: of those that fulfil the conditions on it.
+
+    As if all groups that are left, and without conditions all groups, were equally frequent; and all values.
+    """
+    listed = universe.attributes[axis].listed
+    inside = groups[:listed]
+    left = max(len(np.unique(inside[inside >= 0])), 1)
+    return Fraction(1, left) if fulfilling is None else Fraction(max(int(fulfilling[:listed].sum()), 1), listed * left)
+
+
+def in_groups(answers: list[Answer], groupings: list[Grouping], universe: Universe) -> tuple[Answer, ...]:
+    """The answers with the group that each stands for; their order is that of the labels."""
+    placed = zip(answers, places(groupings, universe), strict=True)
+    return tuple(changed(a, groups=groups) for a, groups in placed)
+
+
+def places(groupings: list[Grouping], universe: Universe) -> Iterator[Groups]:
+    """All combinations of groups, by what they are grouped and as what.
+
+    Combinations come in the order of the rows, attributes in the universe's order; each names its groups in the order
+    in which they were asked for.
+    """
+    ordered = sorted(groupings, key=lambda g: g.axis)
+    combined = product(*([(_column(g.name, universe), label) for label in g.labels] for g in ordered))
+    axes = [g.axis for g in ordered]
+    asked = [axes.index(g.axis) for g in groupings]
+    return combined if asked == sorted(asked) else (tuple([row[k] for k in asked]) for row in combined)
+
+
+def _column(name: str, universe: Universe) -> str:
+    """`home.state` is just `state` where nothing else is called so."""
+    short = name.rpartition(".")[2]
+    facts = [fact for attribute in universe.attributes for fact in attribute.properties]
+    return short if short != name and facts.count(short) == 1 and short not in universe.names else name

@@ -1,0 +1,196 @@
+"""Densities: how many records lie where along a line of numbers or on a map, each spread before it is counted."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.rounding import number_text
+from dxprivacy.queries.grouped import Grouped, Groups
+from dxprivacy.queries.grouping import Reference, resolve
+from dxprivacy.queries.kinds.map_limits import require_few_cells, require_few_parts
+from dxprivacy.queries.kinds.maps import Map, in_kilometres, measured_on_earth
+from dxprivacy.queries.kinds.number_lines import STRETCH, Line, beside, between
+from dxprivacy.queries.query import Question, placed
+from dxprivacy.universe.answers import Linear
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.blocks import Block, Blurred, SoftTable
+from dxprivacy.universe.blocks.soft_tables import MOST_ENTRIES
+from dxprivacy.universe.ordering.order import Cells, Singles
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Answer, Workload
+
+MOST_CELLS = 5_000
+_USUAL_CELLS = 40  # where nobody says how wide they are, and no plan has chosen it yet
+
+
+@dataclass(frozen=True)
+class Density(Question):
+    """Counts by cells, `every` so far, of a line or a map.
+
+    Along a line a record counts evenly over 3.5 times `width` around its number; on a map by a bell around its place,
+    of which `width` is the standard deviation.  `lengths` of a map are kilometres, if it is of the Earth.
+    """
+
+    ask = "density"
+    also = ("width", "every", "lengths")
+
+    width: Fraction | None = None
+    every: Fraction | None = None
+    lengths: str = ""
+
+    def names(self, universe: Universe) -> list[str]:
+        return [*super().names(universe), self.of]
+
+    def further_words(self, name: str, universe: Universe | None = None) -> str:
+        return in_kilometres(super().further_words(name, universe), self.lengths)
+
+    def settled(self) -> "Density":
+        for name, given in (("width", self.width), ("every", self.every)):
+            if given is not None and given <= 0:
+                hints = [(f"histogram {self.of}", "counts as they are, without width")] if name == "width" else []
+                raise QuestionError(f"{name} is {number_text(given)}; it must be more than 0", hints=hints)
+        return self
+
+    def places(self, universe: Universe) -> Reference | None:
+        """The places that it is about, if it is a map."""
+        ref = resolve(self.of, universe)
+        return ref if ref.fact is None and isinstance(ref.attribute, Points) else None
+
+    def map(self, universe: Universe, found: Grouped | None = None) -> Map:
+        """The map that it is about."""
+        ref, found = resolve(self.of, universe), found or Grouped.of(self, universe)
+        assert isinstance(ref.attribute, Points)
+        counted = found.groups.get(ref.axis, np.zeros(universe.shape[ref.axis], dtype=np.int64))
+        earth = measured_on_earth(ref.attribute, self.lengths)
+        with placed(self):
+            drawn = Map.of(ref.attribute, counted, self.width, self.every, earth=earth)
+            require_few_cells(drawn, beside(found, ref.axis).rows, chosen=self.width is None)
+        return drawn
+
+    def line(self, universe: Universe) -> Line:
+        """The numbers that it is about."""
+        ref = resolve(self.of, universe)
+        if self.lengths:
+            what = f"{ref.name} is no place: km, m and miles lie between places"
+            hints = [("width N", f"without a unit: in that of {ref.name}")]
+            raise QuestionError(what, where=f"question “{self}”", hints=hints)
+        series = ref.fact is not None and ref.entry is not None
+        if ref.numbers is None or series or not isinstance(ref.attribute.order(ref.fact), Singles):
+            hints = [(f"count by {self.of}", "")]
+            raise QuestionError(f"{ref.name} has no numbers in an order", where=f"question “{self}”", hints=hints)
+        return Line(ref, by_middles=True)
+
+    def remarks(self, universe: Universe) -> list[str]:
+        """Whom it leaves out, and what is counted."""
+        if (places := self.places(universe)) is not None:
+            return [*places.left_out_of(self.called), self._on_map(self.map(universe))]
+        line = self.line(universe)
+        width = self._width(line)
+        wide = f"{number_text(STRETCH * width)} {line.ref.unit}".rstrip()
+        cells = self._labels(line, self._edges(line, self.every or width / 2))
+        beyond = f"; what would lie beyond counts in the first cell ({cells[0]}) and in the last ({cells[-1]})"
+        return [
+            *line.ref.left_out_of(self.called),
+            f"{self.called}: every record counts evenly over {wide} around its {line.ref.name}, so that borders are "
+            f"soft; intervals are for these counts{beyond if len(cells) > 1 else ''}",
+        ]
+
+    def _on_map(self, found: Map) -> str:
+        width = f"{number_text(found.width)} {found.unit}".rstrip()
+        return (
+            f"{self.called}: every record is spread around its place by a bell of width {width}, so that borders are "
+            "soft; intervals are for these counts"
+        )
+
+    def _width(self, line: Line) -> Fraction:
+        span = line.ends[1] - line.ends[0]
+        if not span:
+            raise QuestionError(f"{line.ref.name} has a single value", where=f"question “{self}”")
+        width = self.width or span / (_USUAL_CELLS // 2)
+        if width > span:
+            raise QuestionError(
+                f"a width of {number_text(width)} is wider than the range of {line.ref.name}, {number_text(span)}",
+                where=f"question “{self}”",
+            )
+        return width
+
+    def rows_on(self, universe: Universe) -> Workload:
+        """A row for each cell of each group."""
+        found, places = Grouped.of(self, universe), self.places(universe)
+        found.require_unit("")
+        ref = self.line(universe).ref if places is None else places
+        if found.sizes.get(ref.axis, 1) > 1:
+            hints = [(f"count by {', '.join(self.by)}", "groups instead of a map")]
+            raise QuestionError(f"{self.called} by groups of itself", where=f"question “{self}”", hints=hints)
+        if ref.attribute.has_other:
+            found.leave_out_other(ref)
+        block, cells = self._on_line(found) if places is None else self._over_places(found, ref)
+        answers = []
+        grouped = zip(found.labels, found.places, strict=True)
+        for k, (label, groups) in enumerate(grouped):
+            for cell, names in enumerate(cells):
+                name = ", ".join(called for _, called in names)
+                recipe = Linear(k * len(cells) + cell, block.unit)
+                called = f"{label}, {name}" if groups else name
+                answers.append(Answer(called, 0, recipe, "", self.within, Fraction(1), (*groups, *names)))
+        return Workload(universe, (block,), tuple(answers), (str(self),))
+
+    def _on_line(self, found: Grouped) -> tuple[Block, list[Groups]]:
+        """Soft cells of the line, and what they are called."""
+        universe, line = found.universe, self.line(found.universe)
+        width, axis = self._width(line), line.ref.axis
+        edges = self._edges(line, self.every or width / 2)
+        size = universe.shape[axis]
+        own = found.groups.get(axis, np.zeros(size, dtype=np.int64))
+        parts, whole = _parts(line, edges, width, size)
+        block = SoftTable(axis, np.where(own >= 0, parts, 0), beside(found, axis), unit=Fraction(1, whole))
+        return block, [((line.ref.name, name),) for name in self._labels(line, edges)]
+
+    def _over_places(self, found: Grouped, ref: Reference) -> tuple[Block, list[Groups]]:
+        """Cells of a map, and what they are called."""
+        drawn = self.map(found.universe, found)
+        with placed(self):
+            require_few_parts(drawn, beside(found, ref.axis).rows)
+        matrix = drawn.columns(drawn.spread[0], found.universe.shape[ref.axis])
+        block = Blurred(ref.axis, matrix, beside(found, ref.axis), drawn.bell(), drawn.inside)
+        first, second = drawn.names
+        return block, [((first, a), (second, b)) for a in drawn.labels[0] for b in drawn.labels[1]]
+
+    def _edges(self, line: Line, every: Fraction) -> list[Fraction]:
+        """Whole multiples of a step, from at or below the least number to above the largest."""
+        scale = line.ref.attribute.order(line.ref.fact)
+        assert isinstance(scale, Singles)
+        step = scale.step if isinstance(scale, Cells) else Fraction(0)
+        low, high = line.ends[0] - step / 2, line.ends[1] + step / 2
+        first, last = math.floor(low / every), math.ceil(high / every) if step else math.floor(high / every) + 1
+        most = max(min(MOST_CELLS, MOST_ENTRIES // len(line.numbers)), 1)
+        if last - first > most:
+            raise TooLarge(
+                f"{last - first:,} cells are more than {most:,}",
+                where=f"question “{self}”",
+                hints=[(f"every {number_text(every * -(-(last - first) // most))}", "or more")],
+            )
+        return [k * every for k in range(first, last + 1)]
+
+    def _labels(self, line: Line, edges: list[Fraction]) -> list[str]:
+        scale = line.ref.attribute.order(line.ref.fact)
+        assert isinstance(scale, Singles)
+        return [scale.label(a, b) for a, b in pairwise(edges)]
+
+
+def _parts(line: Line, edges: list[Fraction], width: Fraction, size: int) -> tuple[Ints, int]:
+    """How much of each value lies in each cell; what lies beyond the ends belongs to the cells there."""
+    scale = line.ref.attribute.order(line.ref.fact)
+    # Cells that are called by whole numbers, 7 or 5–9, hold these: their edges lie between whole numbers.
+    assert isinstance(scale, Singles)
+    by_whole = not isinstance(scale, Cells) and scale.whole and all(edge.denominator == 1 for edge in edges)
+    inner = [edge - Fraction(int(by_whole), 2) for edge in edges[1:-1]]
+    if not inner:
+        return np.ones((1, size), dtype=np.int64), 1
+    heights, whole = line.below(inner, STRETCH * width, size)
+    return between(heights, whole), whole

@@ -1,0 +1,298 @@
+"""Maps: cells of a plane, and how much of every place lies in each of them after it was spread by a bell.
+
+A cell has what the bell around a place has between its edges, along one side times along the other, in whole steps of
+which a record has 2^30 (`exact/normal.py`).  What lies beyond the outermost edges belongs to the cells there, so that
+every record counts once.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.normal import BITS, NEAR, STEPS, all_below
+from dxprivacy.exact.rounding import number_text
+from dxprivacy.queries.further_fields import KM
+from dxprivacy.universe.attributes.grid import COORDINATE_NAMES, Grid
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.blocks.bell import Bell
+from dxprivacy.universe.plane import Plane
+
+MOST_CELLS = 20_000
+MOST_ENTRIES = 12_000_000  # parts of all places together
+_USUAL_CELLS = 40  # along the longer side, where nobody says how wide they are
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """The places of an attribute that count, and the cells of a plane that they are spread over.
+
+    `inside` has the number of each listed value among the places, -1 where it does not count.
+    """
+
+    attribute: Points
+    inside: Ints
+    width: Fraction
+    every: Fraction
+    earth: bool
+    most_cells: int = MOST_CELLS
+
+    @classmethod
+    def of(
+        cls,
+        attribute: Points,
+        counted: Ints,
+        width: Fraction | None,
+        every: Fraction | None,
+        *,
+        earth: bool,
+        most_cells: int = MOST_CELLS,
+    ) -> "Map":
+        """`counted` is not negative for values that count; widths are chosen by the size of the map if not given.
+
+        Cells are half as wide as the bell, or as often twice that as it takes that they are not too many.
+        """
+        listed = counted[: attribute.listed]
+        inside: Ints = np.full(attribute.listed, -1, dtype=np.int64)
+        mine = np.flatnonzero(listed >= 0)
+        inside[mine] = np.arange(len(mine))
+        if attribute.coordinates.shape[1] != 2:
+            raise QuestionError(f"{attribute.name} lies in no plane: a place has two coordinates there")
+        if not len(mine):
+            raise QuestionError(f"no place of {attribute.name} is left")
+        found = cls(attribute, inside, width or Fraction(1), every or width or Fraction(1), earth)
+        low, high = zip(*found.box, strict=True)
+        longer = max(b - a for a, b in zip(low, high, strict=True))
+        if not longer:
+            raise QuestionError(
+                f"the places of {attribute.name} that count lie at one spot: there is no map of it",
+                hints=[("count", "how many records there are")],
+            )
+        wide = width or longer / (_USUAL_CELLS // 2)
+        if width is not None and width > longer:
+            reach = found.length(rounded(longer))
+            raise QuestionError(
+                f"width {found.length(width)} is wider than the map of {attribute.name}, {reach}",
+                hints=[(f"width {found.length(rounded(longer / 10))}", "a tenth of it, or less")],
+            )
+        if every is not None:
+            return cls(attribute, inside, wide, every, earth, most_cells)
+        drawn = cls(attribute, inside, wide, wide / 2, earth, most_cells)
+        while drawn.cells > most_cells:
+            drawn = cls(attribute, inside, wide, 2 * drawn.every, earth, most_cells)
+        return drawn
+
+    @cached_property
+    def plane(self) -> Plane:
+        """Where the places lie that count."""
+        return Plane.of(self.attribute.coordinates[self.inside >= 0], earth=self.earth)
+
+    @cached_property
+    def box(self) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
+        """From where to where the map reaches along either side, in the unit of lengths; cells of a grid as a whole."""
+        ends = list(self.plane.ends)
+        if isinstance(self.attribute, Grid) and (self.inside >= 0).all():
+            a, b, c, d = self.attribute.box
+            turn = 360 * math.floor((ends[1][0] - b) / 360) if self.earth else 0  # as longitudes of the map are
+            ends = [(min(a, ends[0][0]), max(c, ends[0][1])), (min(b + turn, ends[1][0]), max(d + turn, ends[1][1]))]
+            if self.earth and ends[1][1] - ends[1][0] > 360:
+                name = self.attribute.name
+                raise QuestionError(
+                    f"the box of {name} goes so far around the Earth that its map would show places twice",
+                    hints=[("box = […]", "in the policy: one that leaves out more degrees of longitude")],
+                )
+        first, second = ((low * unit, high * unit) for (low, high), unit in zip(ends, self.plane.lengths, strict=True))
+        return first, second
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        """In steps: from at or below the box to at or above it."""
+        ends = [(math.floor(low / self.every), math.ceil(high / self.every)) for low, high in self.box]
+        return [(first, max(last, first + 1)) for first, last in ends]
+
+    @property
+    def cells(self) -> int:
+        """How many there are."""
+        return math.prod(last - first for first, last in self._spans)
+
+    @cached_property
+    def edges(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        """Along either side: whole multiples of a step."""
+        if self.cells > self.most_cells:  # whoever draws it says so before, with what to do
+            raise TooLarge(f"{self.cells:,} cells are more than {self.most_cells:,}")
+        first, second = (tuple(k * self.every for k in range(a, b + 1)) for a, b in self._spans)
+        return first, second
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Cells along either side."""
+        return len(self.edges[0]) - 1, len(self.edges[1]) - 1
+
+    @cached_property
+    def sides(self) -> "tuple[_Side, _Side]":
+        """How much of each place lies between the edges along either side."""
+        return _Side.of(self, 0), _Side.of(self, 1)
+
+    @property
+    def parts(self) -> int:
+        """How many parts all places have together."""
+        return int(self._parts_of_each.sum())
+
+    @property
+    def _parts_of_each(self) -> Ints:
+        first, second = self.sides
+        return np.asarray(first.lengths[first.which] * second.lengths[second.which], dtype=np.int64)
+
+    @property
+    def longer(self) -> Fraction:
+        """The longer side of its box."""
+        return max(high - low for low, high in self.box)
+
+    def length(self, given: Fraction) -> str:
+        """A length in words, with its unit on the Earth."""
+        return f"{number_text(given)} {self.unit}".rstrip()
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the two coordinates are called."""
+        return COORDINATE_NAMES[self.earth]
+
+    @property
+    def unit(self) -> str:
+        """Of lengths."""
+        return KM if self.earth else ""
+
+    @cached_property
+    def labels(self) -> tuple[list[str], list[str]]:
+        """What the cells are called along either side: from where to where, in degrees on the Earth."""
+        if not self.earth:
+            first, second = ([f"{a} to {b}" for a, b in pairwise(map(number_text, edges))] for edges in self.edges)
+            return first, second
+        first, second = (
+            _degrees([edge / unit for edge in edges], self.every / unit)
+            for edges, unit in zip(self.edges, self.plane.lengths, strict=True)
+        )
+        return first, second
+
+    @cached_property
+    def spread(self) -> tuple[Any, Fraction]:
+        """A sparse matrix, a column of parts for every place that counts; and by how much roundings move one."""
+        from scipy.sparse import csc_array
+
+        sides, many = self.sides, self._parts_of_each
+        if int(many.sum()) > MOST_ENTRIES:  # as above
+            raise TooLarge(f"{int(many.sum()):,} parts are more than {MOST_ENTRIES:,}")
+        starts = np.concatenate([[0], np.cumsum(many)])
+        part, amount = np.zeros(int(starts[-1]), dtype=np.int64), np.zeros(int(starts[-1]), dtype=np.int64)
+        for k in range(len(many)):
+            (a, mine), (b, theirs) = sides[0].column(k), sides[1].column(k)
+            here = slice(starts[k], starts[k + 1])
+            part[here] = np.add.outer(
+                np.arange(a, a + len(mine)) * self.shape[1], np.arange(b, b + len(theirs))
+            ).ravel()
+            amount[here] = (np.multiply.outer(mine, theirs).ravel() + (STEPS >> 1)) >> BITS
+        size = (math.prod(self.shape), len(many))
+        n, m = int(sides[0].lengths.max()), int(sides[1].lengths.max())
+        return csc_array((amount, part, starts), shape=size), Fraction(n + m + 2) + Fraction(n * m, 2)
+
+    def bell(self) -> Bell:
+        """How the places are spread."""
+        return Bell(self.plane, self.width, self.spread[1])
+
+    def columns(self, matrix: Any, size: int) -> Any:
+        """A matrix over places as one over all values of the attribute, `other` among them: these count nowhere."""
+        from scipy.sparse import csc_array
+
+        many = np.zeros(size, dtype=np.int64)
+        many[: len(self.inside)][self.inside >= 0] = np.diff(matrix.indptr)
+        starts = np.concatenate([[0], np.cumsum(many)])
+        return csc_array((matrix.data, matrix.indices, starts), shape=(matrix.shape[0], size))
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """How much of each place lies between the edges along one side: a run of steps for each different coordinate.
+
+    `cells` are those in which the runs begin.
+    """
+
+    which: Ints
+    steps: Ints
+    cells: Ints
+    firsts: Ints
+    lengths: Ints
+
+    @classmethod
+    def of(cls, found: Map, side: int) -> "_Side":
+        """All of a bell lies within `NEAR` widths: only edges there are looked at.
+
+        How far the first of them is from a place is rounded once; further ones are whole multiples of a step behind
+        it.  So what is handed to `all_below` is off by less than 2^-48, however large the map is.
+        """
+        numbers, which = found.plane.along(side)
+        unit, edges, width = found.plane.lengths[side], found.edges[side], found.width
+        step, last = edges[1] - edges[0], len(edges) - 1
+        places = [x * unit for x in numbers]
+        begins = [min(max(math.ceil((x - NEAR * width - edges[0]) / step), 1), last) for x in places]
+        many = min(math.floor(2 * NEAR * width / step) + 2, last)
+        first = np.array([float((edges[k] - x) / width) for k, x in zip(begins, places, strict=True)])
+        z = first[:, None] + np.arange(many) * float(step / width)
+        begin = np.array(begins, dtype=np.int64)
+        beyond = begin[:, None] + np.arange(many) >= last
+        z[beyond] = math.inf
+
+        def exactly(line: int, place: int) -> Fraction:
+            return (edges[begins[line] + place] - places[line]) / width
+
+        heights = all_below(z, exactly)
+        steps = np.diff(np.hstack([np.zeros((len(places), 1), dtype=np.int64), heights]), axis=1)
+        there = steps > 0
+        firsts = there.argmax(axis=1)
+        lengths = many - there[:, ::-1].argmax(axis=1) - firsts
+        return cls(which, steps, begin - 1, firsts, lengths)
+
+    def column(self, place: int) -> tuple[int, Ints]:
+        """In which cell the run of a place begins, and the run."""
+        at = int(self.which[place])
+        first = int(self.firsts[at])
+        return int(self.cells[at]) + first, self.steps[at, first : first + int(self.lengths[at])]
+
+
+def _degrees(edges: Sequence[Fraction], step: Fraction) -> list[str]:
+    """Neighbouring edges, rounded to as many decimals as tell them well apart.
+
+    >>> _degrees([Fraction(0), Fraction(1, 3), Fraction(2, 3)], Fraction(1, 3))
+    ['0 to 0.33', '0.33 to 0.67']
+    """
+    decimals = 0
+    while step * 10**decimals < 20:
+        decimals += 1
+    texts = [number_text(Fraction(round(edge * 10**decimals), 10**decimals)) for edge in edges]
+    return [f"{a} to {b}" for a, b in pairwise(texts)]
+
+
+def rounded(length: Fraction, *, up: bool = False) -> Fraction:
+    """A positive length in two digits, not more than it; or not less.
+
+    >>> str(rounded(Fraction(7319, 10))), str(rounded(Fraction(7319, 10), up=True)), str(rounded(Fraction(1, 3)))
+    ('730', '740', '33/100')
+    """
+    digit = Fraction(10) ** (math.floor(math.log10(length)) - 1)
+    return (math.ceil if up else math.floor)(length / digit) * digit
+
+
+def measured_on_earth(attribute: Points, lengths: str) -> bool:
+    """Whether lengths are kilometres on the Earth: as the question says, or as raw coordinates of the policy are."""
+    return lengths == KM or bool(getattr(attribute, "earth", False))
+
+
+def in_kilometres(clause: str, lengths: str) -> str:
+    """A clause that says a length, with its unit on the Earth."""
+    return f"{clause} {KM}" if clause and lengths else clause

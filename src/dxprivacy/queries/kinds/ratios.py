@@ -1,0 +1,164 @@
+"""Shares of records, and ratios of sums: one noisy answer over another, by groups and under conditions."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import NamedTuple
+
+from dxprivacy.errors import QuestionError
+from dxprivacy.exact.answer_grid import Grid, shifted_grid
+from dxprivacy.queries.conditions import Conditions
+from dxprivacy.queries.grouped import Grouped
+from dxprivacy.queries.grouping import Reference, resolve
+from dxprivacy.queries.kinds.counts import Count
+from dxprivacy.queries.kinds.sums import ZERO, OfNumbers, over_all
+from dxprivacy.queries.query import Question
+from dxprivacy.queries.text.written_names import quoted
+from dxprivacy.universe.answers import Linear, Ratio, Recipe
+from dxprivacy.universe.blocks import OneHot
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Answer, Workload
+
+_COUNT = Count.ask
+_NONE = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Share(Question):
+    """Which part of the records fulfils the conditions: of all, of each group, or among those of further conditions."""
+
+    ask = "share"
+    takes_of = False
+    also = ("among",)
+
+    among: Conditions = ()
+
+    @property
+    def measure(self) -> str:
+        return "share"
+
+    def settled(self) -> "Share":
+        if not self.where:
+            raise QuestionError(
+                "a share of the records that are what?", hints=[("share where delay=15..60 by carrier", "")]
+            )
+        return self
+
+    def names(self, universe: Universe) -> list[str]:
+        return [*super().names(universe), *(name for name, _ in self.among)]
+
+    def require_honest(self, universe: Universe) -> None:
+        super().require_honest(universe)
+        self._whole.require_honest(universe)
+
+    @property
+    def _whole(self) -> Count:
+        """Who it is a share of."""
+        return Count(by=self.by, where=self.among)
+
+    def rows_on(self, universe: Universe) -> Workload:
+        """Counts of those inside, and of all; only the former where the number of all is public."""
+        whole = Grouped.of(self._whole, universe)
+        found = Grouped.of(replace(self, where=(*self.among, *self.where)), universe)
+        found.require_unit("")
+        inside, one = found.block(), Fraction(1)
+        labels = replace(found, question=self).labels
+        if not whole.groups and universe.absent is None:
+            recipes: list[Recipe] = [Linear(0, one, per_record=True, ends=(_NONE, one))]
+            blocks: tuple[OneHot, ...] = (inside,)
+        else:
+            blocks = (inside, whole.block())
+            recipes = [
+                Ratio(k, inside.rows + k, one, _NONE, _NONE, one, part=whole.part, called="shares")
+                for k in range(inside.rows)
+            ]
+        answers = [Answer(label, 0, r, "", self.within) for label, r in zip(labels, recipes, strict=True)]
+        return Workload(universe, blocks, found.in_groups(answers), (str(self),))
+
+
+@dataclass(frozen=True)
+class RatioOf(OfNumbers):
+    """A sum over a count, or over another sum: of all records, or of each group.
+
+    Over a count, missing numbers count as 0, as in any sum: who wants them left out asks for a mean.  Over a sum, of
+    numbers that are all positive, records count that have a valid one there.
+    """
+
+    ask = "ratio"
+    also = ("to",)
+    missing_as = ZERO
+
+    to: str = ""
+
+    @property
+    def called(self) -> str:
+        return f"sum {self.of} / " + (f"sum {self.to}" if self.to else _COUNT)
+
+    def about(self) -> str:
+        return f"ratio of sum {quoted(self.of)} to " + (f"sum {quoted(self.to)}" if self.to else _COUNT)
+
+    def names(self, universe: Universe) -> list[str]:
+        return [*super().names(universe), *([self.to] if self.to else [])]
+
+    def is_ratio(self, filtered: bool) -> bool:
+        return filtered
+
+    def recipes(self, sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:
+        """Sums over the public number of records."""
+        return over_all(sums, weights, ref, ends)
+
+    def rows_on(self, universe: Universe) -> Workload:
+        return self._over_sum(universe) if self.to else super().rows_on(universe)
+
+    def _over_sum(self, universe: Universe) -> Workload:
+        """A row of each of the two sums for each group."""
+        found = Grouped.of(self, universe)
+        found.require_unit("")
+        labels = found.labels
+        top, bottom = self._numbers(self.of, universe), self._numbers(self.to, universe, divisor=True)
+        found.leave_out_other(bottom.ref)
+        if bottom.least <= 0:
+            raise QuestionError(
+                f"{bottom.ref.name} may be 0 or less: nothing can be divided by a sum of it",
+                where=f"question “{self}”",
+                hints=[(f"sum {self.of}", "and"), (f"sum {self.to}", "by themselves")],
+            )
+        corners = [x / y for x in (top.least, top.most) for y in (bottom.least, bottom.most)]
+        low, high = min(corners), max(corners)
+        steepest = max(abs(low), abs(high))
+        hidden, bias = (
+            (x + y * steepest) / bottom.least
+            for x, y in ((max(top.ref.hides), max(bottom.ref.hides)), (top.grid.bias, bottom.grid.bias))
+        )
+        sums, under = (
+            found.block({n.ref.axis: n.grid.whole}, unit=n.grid.unit, bias=n.grid.bias) for n in (top, bottom)
+        )
+        factor, each = top.grid.unit / bottom.grid.unit, (bottom.least + bottom.most) / 2 / bottom.grid.unit
+        recipes = [
+            Ratio(k, sums.rows + k, factor, _NONE, low, high, bias, hidden, hidden, found.part, "ratios", each)
+            for k in range(sums.rows)
+        ]
+        answers = [Answer(label, 0, r, "", self.within) for label, r in zip(labels, recipes, strict=True)]
+        return Workload(universe, (sums, under), found.in_groups(answers), (str(self),))
+
+    def _numbers(self, name: str, universe: Universe, *, divisor: bool = False) -> "_Numbers":
+        """The numbers of an attribute on their grid; what is missing counts as 0."""
+        ref = resolve(name, universe)
+        if ref.numbers is None:
+            raise QuestionError(
+                f"{ref.name} has no numbers to add up",
+                where=f"question “{self}”",
+                hints=ref.instead_of_numbers or [(f"count by {ref.name}", "how many have each value")],
+            )
+        missing = [_NONE] if ref.attribute.has_other else []
+        valid = ref.ends([])
+        counted = valid if divisor else (min(*missing, *valid), max(*missing, *valid))
+        return _Numbers(ref, shifted_grid(ref.numbers, _NONE, missing), *counted)
+
+
+class _Numbers(NamedTuple):
+    """An attribute's numbers, and between which ends one that counts may lie."""
+
+    ref: Reference
+    grid: Grid
+    least: Fraction
+    most: Fraction

@@ -1,0 +1,108 @@
+"""Counts whose borders are soft: near a border a record counts in part on both sides."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.rounding import number_text
+from dxprivacy.queries.grouped import Grouped
+from dxprivacy.queries.grouping import Reference, resolve
+from dxprivacy.queries.kinds.number_lines import STRETCH, Line, beside, between
+from dxprivacy.queries.query import Question
+from dxprivacy.universe.answers import Linear
+from dxprivacy.universe.blocks import SoftTable
+from dxprivacy.universe.blocks.soft_tables import MOST_ENTRIES
+from dxprivacy.universe.ordering.order import Singles
+from dxprivacy.universe.workload import Answer, Workload
+
+
+def soft_line(question: Question, found: Grouped) -> Line:
+    """The one line of numbers whose groups and conditions get soft borders."""
+    refs: dict[tuple[int, str], Reference] = {}
+    for name in question.names(found.universe):
+        ref = resolve(name, found.universe)
+        refs[ref.axis, ref.name] = ref
+    numbered = [ref for ref in refs.values() if ref.numbers is not None]
+    if len(numbered) == 1 and _on_a_line(numbered[0]) and sum(axis == numbered[0].axis for axis, _ in refs) == 1:
+        line = Line(numbered[0], by_middles=True)
+        if line.tick:
+            return line
+    names = ", ".join(ref.name for ref in numbered)
+    what = "blur needs groups of numbers in an order, or a condition on some"
+    what = f"blur of which: {names}?" if len(numbered) > 1 else what
+    raise QuestionError(what, where=f"question “{question}”", hints=[("count by age/10 blur 2", "for example")])
+
+
+def _on_a_line(ref: Reference) -> bool:
+    """Single numbers or cells; neither columns of a series nor values that are called by names."""
+    series = ref.fact is not None and ref.entry is not None
+    return not series and isinstance(ref.attribute.order(ref.fact), Singles)
+
+
+def soft_counts(question: Question, found: Grouped, blur: Fraction) -> Workload:
+    """A row for each combination of groups, those of one line with soft borders."""
+    line, universe = soft_line(question, found), found.universe
+    axis = line.ref.axis
+    if blur > line.ends[1] - line.ends[0]:
+        raise QuestionError(
+            f"a blur of {number_text(blur)} is wider than the range of {line.ref.name}", where=f"question “{question}”"
+        )
+    parts, whole = _parts(line, found.groups[axis], found.sizes[axis], blur)
+    around = beside(found, axis)
+    block = SoftTable(axis, parts, around, unit=Fraction(1, whole))
+    own = found.groups[axis][None, :] == np.arange(found.sizes[axis])[:, None]
+    moved = [int(most) / whole for most in np.abs(parts - own * whole).max(axis=1)]
+    return Workload(universe, (block,), soft_answers(found, axis, block.unit, moved), (str(question),))
+
+
+def soft_answers(found: Grouped, axis: int, unit: Fraction, moved: Sequence[float]) -> tuple[Answer, ...]:
+    """An answer for each combination of groups; `moved`: per soft group, the largest part of a record that is moved."""
+    within, one = found.question.within, Fraction(1)
+    rows = zip(found.labels, soft_rows(found, axis), found.places, strict=True)
+    return tuple(
+        Answer(label, 0, Linear(row, unit), "", within, one, groups, moved[row % len(moved)])
+        for label, row, groups in rows
+    )
+
+
+def soft_rows(found: Grouped, axis: int) -> list[int]:
+    """Which row each combination of groups has: the soft ones are numbered fastest."""
+    axes = sorted(found.sizes)
+    order = np.arange(math.prod(found.sizes.values()), dtype=np.int64).reshape([found.sizes[a] for a in axes])
+    last = np.moveaxis(order, axes.index(axis), -1).ravel()
+    rows = np.empty(len(last), dtype=np.int64)
+    rows[last] = np.arange(len(last))
+    return rows.tolist()
+
+
+def _parts(line: Line, groups: Ints, size: int, blur: Fraction) -> tuple[Ints, int]:
+    """How much of each value lies in each group, in whole steps: in the stretches of the line that are the group's."""
+    of = {number: int(group) for number, group in zip(line.numbers, groups.tolist(), strict=False)}
+    ordered = sorted(of)
+    borders = [(a + b) / 2 for a, b in pairwise(ordered) if of[a] != of[b]]
+    owners = [of[ordered[0]], *(of[b] for a, b in pairwise(ordered) if of[a] != of[b])]
+    if not borders:
+        heights, whole = np.zeros((0, len(groups)), dtype=np.int64), 1
+        stretches: Ints = np.ones((1, len(groups)), dtype=np.int64)
+    else:
+        if max(len(borders), size) * len(groups) > MOST_ENTRIES:
+            raise TooLarge(
+                f"soft borders between {len(borders) + 1:,} groups of {len(groups):,} values are too many",
+                hints=["wider groups"],
+            )
+        heights, whole = line.below(borders, STRETCH * blur, len(groups))
+        stretches = between(heights, whole)
+    parts = np.zeros((size, len(groups)), dtype=np.int64)
+    for owner, stretch in zip(owners, stretches, strict=True):
+        if owner >= 0:
+            parts[owner] += stretch
+    parts[:, len(line.numbers) :] = 0
+    for value in range(len(line.numbers), len(groups)):  # `other` is on no line, and counts whole where it is wanted
+        if groups[value] >= 0:
+            parts[groups[value], value] = whole
+    return parts, whole

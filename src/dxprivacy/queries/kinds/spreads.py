@@ -1,0 +1,214 @@
+"""How numbers spread, and go together: variances, standard deviations, covariances, correlations; by groups."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, NamedTuple
+
+from dxprivacy.errors import QuestionError
+from dxprivacy.exact.answer_grid import Grid, shifted_grid, to_grid
+from dxprivacy.exact.evenly import ends_of
+from dxprivacy.queries.grouped import Grouped
+from dxprivacy.queries.grouping import Reference, resolve
+from dxprivacy.queries.query import Question
+from dxprivacy.queries.text.written_names import quoted
+from dxprivacy.universe.answers.spread_answers import Kind, Spread, Total
+from dxprivacy.universe.blocks import Block, OneHot
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Answer, Workload
+
+_TWO = 2
+
+
+class _Centred(NamedTuple):
+    """An attribute's valid numbers, from the middle of their range."""
+
+    ref: Reference
+    numbers: list[Fraction]  # of `other` 0 where it is left out
+    grid: Grid
+
+    @property
+    def reach(self) -> Fraction:
+        """Half of the range."""
+        return max(map(abs, self.numbers), default=Fraction(0))
+
+    @property
+    def hides(self) -> Fraction:
+        """How far cells can move a standard deviation: half of what they can move a number, down and up together."""
+        return sum(self.ref.hides, Fraction(0)) / _TWO
+
+
+@dataclass(frozen=True)
+class _Spreads(Question):
+    """Averages of numbers, their squares and their products, over the records that have all of them."""
+
+    kind: ClassVar[Kind]
+
+    @property
+    def measure(self) -> str:
+        return self.ask
+
+    @property
+    def _of(self) -> tuple[str, ...]:
+        """What it is about: one attribute or property, or two."""
+        return (self.of,)
+
+    def of_numbers(self) -> str:
+        return self.of
+
+    def names(self, universe: Universe) -> list[str]:
+        return [*super().names(universe), *self._of]
+
+    def remarks(self, universe: Universe) -> list[str]:
+        return [said for name in self._of for said in resolve(name, universe).left_out_of(self.called)]
+
+    def rows_on(self, universe: Universe) -> Workload:
+        found = Grouped.of(self, universe)
+        labels = found.labels
+        numbers = [self._centred(name, universe) for name in self._of]
+        self._require_apart(numbers)
+        unit = self._unit(numbers)
+        found.require_unit(unit)
+        for each in numbers:
+            if each.ref.attribute.has_other and not each.ref.attribute.complete:
+                found.leave_out_other(each.ref)
+        blocks: list[Block] = []
+        totals = [self._total(found, pair, blocks) for pair in self._products(numbers)]
+        count = None
+        if found.groups or universe.absent is not None:
+            count = sum(block.rows for block in blocks)
+            blocks.append(found.block())
+        many = len(numbers)
+        hides = (numbers[0].hides, numbers[-1].hides)
+        first = Spread(
+            self.kind, totals[0], tuple(totals[1 : 1 + many]), tuple(totals[1 + many :]), hides, count, found.part
+        )
+        answers = [Answer(label, 0, first.moved(k), unit, self.within) for k, label in enumerate(labels)]
+        return Workload(universe, tuple(blocks), found.in_groups(answers), (str(self),))
+
+    def _require_apart(self, numbers: list[_Centred]) -> None:
+        """Refuse two numbers that are one."""
+
+    def _products(self, numbers: list[_Centred]) -> list[tuple[_Centred, ...]]:
+        """What is summed: products of these."""
+        return [(numbers[0], numbers[-1]), *((each,) for each in numbers)]
+
+    def _unit(self, numbers: list[_Centred]) -> str:
+        """That of a product: of a square, or of two units."""
+        units = [each.ref.unit for each in (numbers[0], numbers[-1])]
+        if not all(units):
+            return ""
+        return f"{units[0]}²" if units[0] == units[1] else "·".join(units)
+
+    def _centred(self, name: str, universe: Universe) -> _Centred:
+        ref = resolve(name, universe)
+        if ref.numbers is None:
+            raise QuestionError(
+                f"{ref.name} has no numbers to average",
+                where=f"question “{self}”",
+                hints=ref.instead_of_numbers or [(f"count by {ref.name}", "how many have each value")],
+            )
+        least, most = ends_of(ref.numbers)
+        centre = (least + most) / _TWO
+        counted = ref.attribute.complete  # then what is invalid counts as declared; else it is left out
+        declared = ref.attribute.other_in_sums(ref.numbers) - centre if counted else Fraction(0)
+        behind = [declared] if ref.attribute.has_other else []
+        moved = [*(x - centre for x in ref.numbers), *behind]
+        return _Centred(ref, moved, shifted_grid(ref.numbers, centre, behind))
+
+    def _total(self, found: Grouped, factors: tuple[_Centred, ...], blocks: list[Block]) -> Total:
+        """Sums of a product, as rows behind the others."""
+        start = sum(block.rows for block in blocks)
+        block, most, signed = _sums(found, factors)
+        blocks.append(block)
+        return Total(start, block.unit, block.bias, most, signed)
+
+
+def _sums(found: Grouped, factors: tuple[_Centred, ...]) -> tuple[OneHot, Fraction, bool]:
+    """A row of sums of a product for each group, the largest product, and whether it may be negative."""
+    first, last = factors[0], factors[-1]
+    if len(factors) == 1:
+        grid = first.grid
+        return found.block({first.ref.axis: grid.whole}, unit=grid.unit, bias=grid.bias), first.reach, True
+    if first.ref.axis == last.ref.axis:
+        products = [x * y for x, y in zip(first.numbers, last.numbers, strict=True)]
+        grid = to_grid(products)
+        block = found.block({first.ref.axis: grid.whole}, unit=grid.unit, bias=grid.bias)
+        return block, max(map(abs, products), default=Fraction(0)), min(products) < 0
+    bias = first.grid.bias * last.reach + last.grid.bias * (first.reach + first.grid.bias)
+    weights = {each.ref.axis: each.grid.whole for each in factors}
+    return found.block(weights, unit=first.grid.unit * last.grid.unit, bias=bias), first.reach * last.reach, True
+
+
+@dataclass(frozen=True)
+class Variance(_Spreads):
+    """The mean squared distance from the mean."""
+
+    ask = "variance"
+    kind = "variance"
+
+
+@dataclass(frozen=True)
+class Deviation(_Spreads):
+    """The standard deviation: the root of the variance."""
+
+    ask = "sd"
+    kind = "sd"
+
+    def _unit(self, numbers: list[_Centred]) -> str:
+        return numbers[0].ref.unit
+
+
+@dataclass(frozen=True)
+class _OfTwo(_Spreads):
+    """Of two numbers of each record."""
+
+    also = ("beside",)
+
+    beside: str = ""
+
+    def settled(self) -> "_OfTwo":
+        if not self.beside:
+            raise QuestionError(f"{self.ask} of {self.of} and what?", hints=[(f"{self.ask} {self.of}, income", "")])
+        return self
+
+    @property
+    def called(self) -> str:
+        return f"{self.ask} {self.of} & {self.beside}"
+
+    def about(self) -> str:
+        return f"{self.ask} {quoted(self.of)}, {quoted(self.beside)}"
+
+    @property
+    def _of(self) -> tuple[str, ...]:
+        return self.of, self.beside
+
+    def _require_apart(self, numbers: list[_Centred]) -> None:
+        (axis, fact), other = ((each.ref.axis, each.ref.fact) for each in numbers)
+        if (axis, fact) == other:
+            raise QuestionError(
+                f"a {self.ask} is of two numbers; {self.of} with itself needs no question",
+                where=f"question “{self}”",
+                hints=[(f"variance {self.of}", "how far it spreads")],
+            )
+
+
+@dataclass(frozen=True)
+class Covariance(_OfTwo):
+    """The mean product of both distances from their means."""
+
+    ask = "covariance"
+    kind = "covariance"
+
+
+@dataclass(frozen=True)
+class Correlation(_OfTwo):
+    """The covariance over both standard deviations: from -1 to 1."""
+
+    ask = "correlation"
+    kind = "correlation"
+
+    def _products(self, numbers: list[_Centred]) -> list[tuple[_Centred, ...]]:
+        return [*super()._products(numbers), *((each, each) for each in numbers)]
+
+    def _unit(self, numbers: list[_Centred]) -> str:  # noqa: ARG002
+        return ""

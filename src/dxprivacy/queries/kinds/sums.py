@@ -1,0 +1,114 @@
+"""Sums and means of numbers, by groups and under conditions."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dxprivacy.errors import QuestionError
+from dxprivacy.exact.answer_grid import Grid, shifted_grid
+from dxprivacy.exact.evenly import ends_of
+from dxprivacy.queries.grouped import Grouped
+from dxprivacy.queries.grouping import Reference, resolve
+from dxprivacy.queries.query import Question
+from dxprivacy.universe.answers import Linear, Ratio, Recipe
+from dxprivacy.universe.blocks import Block, OneHot
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Answer, Workload
+
+ZERO, LEFT_OUT = "zero", "left out"
+"""How missing and invalid entries count: as 0, unless the policy declares another value; not at all."""
+
+
+@dataclass(frozen=True)
+class OfNumbers(Question):
+    """What sums and means share: numbers on a grid, and how missing ones count."""
+
+    @property
+    def measure(self) -> str:
+        return self.ask
+
+    def of_numbers(self) -> str:
+        return self.of
+
+    def names(self, universe: Universe) -> list[str]:
+        return [*super().names(universe), self.of]
+
+    @abstractmethod
+    def is_ratio(self, filtered: bool) -> bool:
+        """Whether a sum is divided by a noisy count; `filtered`: the number of records it is about is private."""
+
+    @abstractmethod
+    def recipes(self, sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:
+        """From each row its answer, where it is no ratio."""
+
+    def rows_on(self, universe: Universe) -> Workload:
+        """A row of sums for each group; of a ratio one of counts as well."""
+        found = Grouped.of(self, universe)
+        labels = found.labels
+        ref = resolve(self.of, universe)
+        numbers = ref.numbers
+        if numbers is None:
+            raise QuestionError(
+                f"{ref.name} has no numbers to add up",
+                where=f"question “{self}”",
+                hints=ref.instead_of_numbers or [(f"count by {ref.name}", "how many have each value")],
+            )
+        found.require_unit(ref.unit)
+        left_out = self.missing == LEFT_OUT and ref.attribute.has_other and not ref.attribute.complete
+        if left_out:
+            found.leave_out_other(ref)
+        ratio = self.is_ratio(bool(found.groups) or universe.absent is not None)
+        missing = Fraction(0) if self.missing == ZERO else None
+        counts_too = ref.attribute.has_other and not left_out
+        besides = [ref.attribute.other_in_sums(numbers, missing)] if counts_too else []  # may lie outside the range
+        below, above = ref.hides
+        ends = ref.ends(besides)
+        least, largest = ends_of([*ends_of(numbers), *besides])
+        centre = (least + largest) / 2 if ratio else Fraction(0)
+        weights = shifted_grid(numbers, centre, [*(x - centre for x in besides), *[Fraction(0)] * left_out])
+        sums = found.block({ref.axis: weights.whole}, unit=weights.unit, bias=weights.bias)
+        blocks: tuple[Block, ...] = (sums,)
+        if ratio:
+            recipes: list[Recipe] = [
+                Ratio(k, sums.rows + k, weights.unit, centre, *ends, weights.bias, below, above, found.part)
+                for k in range(sums.rows)
+            ]
+            blocks = (sums, found.block())
+        else:
+            recipes = self.recipes(sums, weights, ref, ends)
+        answers = [Answer(label, 0, r, ref.unit, self.within) for label, r in zip(labels, recipes, strict=True)]
+        return Workload(universe, blocks, found.in_groups(answers), (str(self),))
+
+
+@dataclass(frozen=True)
+class Sum(OfNumbers):
+    """The sum of a number over records."""
+
+    ask = "sum"
+    missing_as = ZERO
+
+    def is_ratio(self, filtered: bool) -> bool:  # noqa: ARG002
+        return False
+
+    def recipes(self, sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:  # noqa: ARG002
+        return [Linear(k, weights.unit, weights.bias, False, *ref.hides) for k in range(sums.rows)]
+
+
+@dataclass(frozen=True)
+class Mean(OfNumbers):
+    """The mean of a number over the records that have a valid one."""
+
+    ask = "mean"
+    missing_as = LEFT_OUT
+
+    def is_ratio(self, filtered: bool) -> bool:
+        """Where the number of records that it is about is private."""
+        return filtered
+
+    def recipes(self, sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:
+        return over_all(sums, weights, ref, ends)
+
+
+def over_all(sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:
+    """Sums over the public number of records."""
+    return [Linear(k, weights.unit, weights.bias, True, *ref.hides, ends) for k in range(sums.rows)]

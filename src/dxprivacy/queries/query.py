@@ -1,0 +1,280 @@
+"""Questions of people: a count, sum or mean by groups and under conditions, or many counts at once, with a target.
+
+Each kind is a class in a file of its own, which binds itself to a universe; here is what all have in common: the
+parts, their words, and what makes a new question honest.
+"""
+
+import re
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from dxprivacy.errors import DxError, QuestionError
+from dxprivacy.exact.arrays import Bools
+from dxprivacy.exact.frozen_values import changed
+from dxprivacy.exact.rounding import Number, number_text
+from dxprivacy.queries.asked import Asked, importance
+from dxprivacy.queries.conditions import Conditions, condition_to_dict, is_range, plain_parts
+from dxprivacy.queries.further_fields import FURTHER
+from dxprivacy.queries.grouping import SPEC, require_within_limits, resolve, selected, told
+from dxprivacy.queries.text.written_names import in_words, quoted
+from dxprivacy.universe.ordering.order import Cells, ColumnOfCells
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Workload
+
+_HALF = re.compile("[\ud800-\udfff]")
+_SEVERAL = 2
+_REMEMBERED_ROWS = 400_000  # in all
+
+
+@dataclass(frozen=True)
+class Question(Asked):
+    """What all kinds have in common."""
+
+    ask: ClassVar[str]
+    said: ClassVar[str] = ""  # in words, where that is more than one
+    takes_of: ClassVar[bool] = True  # whether it is about something: `sum of what?`
+    whole: ClassVar[bool] = False  # asked of all records at once: neither groups nor conditions
+    listing: ClassVar[str] = ""  # the word behind which one that is asked of all records lists what it is about
+    missing_as: ClassVar[str] = ""  # how missing and invalid entries count in a new question
+    also: ClassVar[tuple[str, ...]] = ()  # what else is said of it: names of fields of its own (further.py)
+
+    of: str = ""
+    by: tuple[str, ...] = ()
+    where: Conditions = ()
+    within: Fraction | None = None
+    unit: str = ""
+    weight: Fraction = Fraction(1)  # so many times its squared errors count when the noise is shared out
+    title: str = ""  # what people call it
+    missing: str = ""  # how missing and invalid entries count; as the middle of the range where it is ""
+
+    @abstractmethod
+    def rows_on(self, universe: Universe) -> Workload:
+        """The rows, worked out."""
+
+    def on(self, universe: Universe) -> Workload:
+        """The rows; those of the last few are remembered, since adaptive mechanisms ask again and again."""
+        for known, where, bound in tuple(_RECENT):
+            if known == self and _same(where, universe):
+                return bound if where is universe else replace(bound, universe=universe)
+        with placed(self):
+            rows = self.rows_on(universe)
+        bound = announced(rows, self.title or self.words(universe=universe), self.weight, self.title)
+        _RECENT.append((self, universe, bound))
+        while len(_RECENT) > 1 and sum(known.rows for *_, known in tuple(_RECENT)) > _REMEMBERED_ROWS:
+            _RECENT.popleft()
+        return bound
+
+    @property
+    def measure(self) -> str:
+        """Whatever adds up no numbers counts records."""
+        return "count"
+
+    def grouped(self) -> tuple[str, ...]:
+        """The specs of what it tells apart."""
+        return self.by
+
+    def names(self, universe: Universe) -> list[str]:  # noqa: ARG002
+        specs = [re.split(r"[/\[]", spec)[0].strip() for spec in self.grouped()]
+        return specs + [name for name, _ in self.where]
+
+    def rows_only(self) -> Self:
+        return replace(self, within=None, unit="", weight=Fraction(1), title="")
+
+    def untargeted(self) -> Self:
+        return replace(self, within=None, unit="")
+
+    def weighted(self, weight: Number) -> Self:
+        """The same question, so much more important than others in its plan.
+
+        >>> from dxprivacy.queries.asking import count
+        >>> str(count(sex="F").weighted(2))
+        'count where sex=F weight 2'
+        """
+        return replace(self, weight=importance(weight))
+
+    def __str__(self) -> str:
+        return self.words()
+
+    @property
+    def name(self) -> str:
+        """Its title, or its words without target and weight."""
+        return self.title or self.words(goals=False)
+
+    def words(self, *, goals: bool = True, universe: Universe | None = None) -> str:
+        """As people write it; parsing the words gives the question again.  `goals=False` leaves out target and weight.
+
+        With a universe, conditions name what is counted there: a bin, or the end of the policy's range.
+        """
+        words = [self.about()]
+        if self.by:
+            words.append(f"{self.listing or 'by'} " + ", ".join(map(quoted, self.by)))
+        if self.where:
+            words.append("where " + _said(self.where, universe))
+        words += [said for name in self.also if (said := self.further_words(name, universe))]
+        if self.within is not None and goals:
+            words.append(f"within {number_text(self.within)}" + (f" {self.unit}" if self.unit else ""))
+        if self.weight != 1 and goals:
+            words.append(f"weight {number_text(self.weight)}")
+        return " ".join(words)
+
+    def further_words(self, name: str, universe: Universe | None = None) -> str:
+        """The clause that says one of its further fields."""
+        value = getattr(self, name)
+        if name == "among" and value:
+            return f"among {_said(value, universe)}"
+        return FURTHER[name].words(value)
+
+    def settled(self) -> Self:
+        """The same question; refuses fields of its own that have no meaning, whoever wrote them."""
+        return self
+
+    @property
+    def called(self) -> str:
+        """What its answers are called by: names as they are."""
+        return f"{self.said or self.ask} {self.of}".strip()
+
+    def about(self) -> str:
+        """What its words begin with: what is asked, and of what."""
+        return f"{self.said or self.ask} {quoted(self.of)}" if self.of else self.said or self.ask
+
+    def to_dict(self) -> dict[str, Any]:
+        out: dict[str, Any] = {"ask": self.ask}
+        if self.of:
+            out["of"] = self.of
+        if self.by:
+            out["by"] = list(self.by)
+        if self.where:
+            out["where"] = [[name, condition_to_dict(condition)] for name, condition in self.where]
+        if self.within is not None:
+            out["within"] = str(self.within)
+        if self.unit:
+            out["unit"] = self.unit
+        if self.weight != 1:
+            out["weight"] = str(self.weight)
+        if self.title:
+            out["title"] = self.title
+        if self.missing:
+            out["missing"] = self.missing
+        given = {name: value for name in self.also if (value := getattr(self, name)) not in (None, (), "")}
+        return out | {name: FURTHER[name].to_json(value) for name, value in given.items()}
+
+    def require_honest(self, universe: Universe) -> None:
+        """Refuse what would count something else than it says.
+
+        Conditions on numbers outside a range that clamps would count the nearest end; what cuts the cells of a series
+        would count whole ones.  Stored questions may have both (version 0.1.0 took them).  Conditions that cannot hold
+        together would count nobody.
+        """
+        self._require_whole_cells(universe)
+        self._require_possible(universe)
+        for name, wanted in self.where:
+            ref = resolve(name, universe)
+            entry = ref.entry
+            with placed(self):
+                for part in plain_parts(wanted):
+                    require_within_limits(name, part, universe)
+            values = [v for part in plain_parts(wanted) if isinstance(part, tuple) and not is_range(part) for v in part]
+            beyond = [str(v) for v in values if entry is not None and entry.beyond(v)]
+            if beyond:
+                raise QuestionError(
+                    f"{beyond[0][:60]} lies outside the range of {ref.name}",
+                    where=f"question “{self}”",
+                    details=[f"The policy counts a {ref.name} outside its range as the nearest end of it."],
+                    hints=[("a value within the range", "the first and the last hold all that lies beyond them")],
+                )
+
+    def _require_whole_cells(self, universe: Universe) -> None:
+        """Nothing may cut the cells of a column of a series, and totals of cells cannot be told apart at all."""
+        specs = [match for spec in self.grouped() if (match := SPEC.fullmatch(spec.strip()))]
+        for match in specs:
+            if (cells := _cells_of_column(match["name"].strip(), universe, self)) is None:
+                continue
+            if match["width"] is not None:
+                cells.steps(match["width"].strip())
+            if match["edges"] is not None:
+                cells.places([cells.read(edge.strip()) for edge in match["edges"].split(",") if edge.strip()])
+        for name, wanted in self.where:
+            cells = _cells_of_column(name, universe, self)
+            for part in plain_parts(wanted):
+                if cells is not None and isinstance(part, tuple) and is_range(part):
+                    cells.inside(part[0], part[1])
+
+    def _require_possible(self, universe: Universe) -> None:
+        """Conditions on one attribute that nothing fulfils at once; each by itself is looked at in any question."""
+        if len(self.where) < _SEVERAL:
+            return
+        masks: dict[int, Bools] = {}
+        for name, wanted in self.where:
+            with placed(self):
+                axis, mask = selected(name, wanted, universe)
+            masks[axis] = masks.get(axis, True) & mask
+            if not masks[axis].any():
+                raise QuestionError(
+                    f"no possible record fulfils all conditions on {universe.names[axis]}",
+                    where=f"question “{self}”",
+                    hints=[("or", "joins conditions of which one is to hold")],
+                )
+
+
+def _said(where: Conditions, universe: Universe | None) -> str:
+    """Conditions in words: as asked, or as they are counted in a universe."""
+    if universe is None:
+        return in_words(where)
+    return in_words(where, {k: words for k, (n, wanted) in enumerate(where) if (words := told(n, wanted, universe))})
+
+
+_RECENT: deque[tuple[Question, Universe, Workload]] = deque(maxlen=8)
+
+
+def _same(one: Universe, other: Universe) -> bool:
+    """Not merely equal: units are no part of what makes them so, and answers have them."""
+    return one is other or (one == other and one.units() == other.units())
+
+
+def _cells_of_column(name: str, universe: Universe, question: Question) -> Cells | None:
+    """The cells of a column of a series; None for any other name."""
+    ref = resolve(name, universe)
+    if ref.fact is None or not any(ref.hides):
+        return None
+    scale = ref.attribute.order(ref.fact)
+    if isinstance(scale, ColumnOfCells):
+        return scale.strict()
+    if isinstance(scale, Cells):  # refuses by itself what cuts it
+        return None
+    raise QuestionError(
+        f"{name} adds up numbers that are known in steps only, so nothing can tell its values apart",
+        where=f"question “{question}”",
+        hints=[f"mean {name}", f"sum {name}"],
+    )
+
+
+@contextmanager
+def placed(question: Asked | str) -> Iterator[None]:
+    """Errors that do not say where get the question that they are about."""
+    try:
+        yield
+    except DxError as error:
+        if error.where:
+            raise
+        at = f"question “{question}”"
+        raise type(error)(error.what, where=at, details=error.details, hints=error.hints) from None
+
+
+def announced(bound: Workload, title: str, weight: Fraction, label: str = "") -> Workload:
+    """The rows of one question under its title, with its weight; `label` names a single answer."""
+    answers = bound.answers
+    if _HALF.search("".join((title, *(a.label for a in answers)))):  # halves of two texts stay halves
+        raise QuestionError(
+            "a title or label has half of a character (a lone surrogate), which no file can hold",
+            hints=["write the title or the labels anew"],
+        )
+    if weight != 1:
+        answers = tuple(changed(a, weight=weight) for a in answers)
+    if label and len(answers) == 1:
+        answers = (replace(answers[0], label=label),)
+    return replace(bound, answers=answers, titles=(title,))

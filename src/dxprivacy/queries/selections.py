@@ -1,0 +1,346 @@
+"""What to choose by the data: unbound, frozen, serialisable.  `pick.on(universe)` gives candidates with scores.
+
+    dx.most_common("job")               the value with the most records; also of any counts or sums: `largest`
+    dx.median_of("age")                 the value in the middle
+    dx.quantile_of("income", 0.9)       the value below which nine tenths lie
+    dx.bin_edges("age", bins=4)         edges that cut the records into bins of equal size
+    dx.closest(questions, targets)      which of several public guesses fits best
+
+None of them needs the number of records: shares of it are rows themselves (`2 #(<= v) - n` counts +1 up to v and -1
+beyond), so that they also work where it is private.  Invalid entries (`other`) take no part.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError, TooLarge, UsageError
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.rounding import Number, exact, number_text
+from dxprivacy.queries.asked import Stack
+from dxprivacy.queries.asking import gather, quantile_of, table
+from dxprivacy.queries.candidates import Candidates, candidates
+from dxprivacy.queries.grouping import Grouping, group, resolve
+from dxprivacy.queries.kinds.counts import Count
+from dxprivacy.queries.kinds.quantiles import Quantiles
+from dxprivacy.queries.query import Question
+from dxprivacy.queries.strategy_rows import Steps
+from dxprivacy.universe.answers import Linear
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Workload
+from dxprivacy.wording import OneLine
+
+MOST_CANDIDATES = 1 << 20
+MOST_VALUES = 2_000  # along which ranks are taken: as many rows of as many numbers
+MOST_CUTS = 20_000  # sets of edges to choose among
+_WIDTHS = tuple(f * 10**e for e in range(8) for f in (1, 2, 5))
+
+
+class Pick(OneLine, ABC):
+    """What to choose by the data."""
+
+    def in_short(self) -> str:
+        return repr(str(self))
+
+    @abstractmethod
+    def on(self, universe: Universe) -> Candidates:
+        """Candidates with scores, over a universe."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+
+    def require_honest(self, universe: Universe) -> None:
+        """Refuse a choice by questions that would count something else than they say."""
+
+
+class _AmongAnswers(Pick):
+    """A choice among the answers of questions."""
+
+    questions: Stack
+
+    def require_honest(self, universe: Universe) -> None:
+        self.questions.require_honest(universe)
+
+
+@dataclass(frozen=True)
+class Largest(_AmongAnswers):
+    """The largest of several counts or sums."""
+
+    questions: Stack
+
+    def on(self, universe: Universe) -> Candidates:
+        """Each answer is a candidate, its row the score."""
+        workload = self.questions.on(universe)
+        recipes = [(a.label, a.recipe) for a in workload.answers]
+        linear = [(label, r) for label, r in recipes if isinstance(r, Linear)]
+        if len(linear) < len(recipes):
+            raise QuestionError(
+                "means of groups are ratios: how far one record moves them is not known",
+                where=f"choice “{self}”",
+                hints=[("largest sum …", "a sum is linear")],
+            )
+        factors = {r.factor for _, r in linear}
+        asks = {type(q) for q in self.questions.questions if isinstance(q, Question)}
+        if len(factors) > 1 or len(asks) > 1 or len({r.per_record for _, r in linear}) > 1:
+            raise QuestionError("answers in different units cannot be compared", where=f"choice “{self}”")
+        _require_few(len(linear), MOST_CANDIDATES, str(self))
+        counts = all(isinstance(q, Count) for q in self.questions.questions)
+        unit = next(iter({a.unit for a in workload.answers}))
+        return candidates(
+            self.questions,
+            workload,
+            [label for label, _ in linear],
+            [[(r.row, -1, 0)] for _, r in linear],
+            unit=factors.pop(),
+            measure="records fewer than the most common one has" if counts else f"{unit} less than the largest".strip(),
+        )
+
+    def __str__(self) -> str:
+        if len(self.questions.questions) == 1:
+            (only,) = self.questions.questions
+            if isinstance(only, Count) and only.by:
+                return f"most common {only.name.removeprefix('count by ')}"
+        return "largest " + " + ".join(q.name for q in self.questions.questions)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"choose": "largest", "questions": self.questions.to_dict()}
+
+
+@dataclass(frozen=True)
+class Closest(_AmongAnswers):
+    """Which of several public answers is closest to the data: the least largest difference."""
+
+    questions: Stack
+    targets: tuple[tuple[str, tuple[Fraction, ...]], ...]
+
+    def on(self, universe: Universe) -> Candidates:
+        """Each set of targets is a candidate."""
+        workload = self.questions.on(universe)
+        if not all(isinstance(a.recipe, Linear) and not a.recipe.per_record for a in workload.answers):
+            raise QuestionError("public guesses are compared with counts and sums", where=f"choice “{self}”")
+        if len(set(workload.units)) > 1:
+            raise QuestionError("answers in different units cannot be compared", where=f"choice “{self}”")
+        _require_few(len(self.targets) * workload.rows, MOST_CANDIDATES, str(self))
+        unit = workload.units[0]
+        terms = []
+        for label, values in self.targets:
+            if len(values) != workload.rows:
+                raise QuestionError(f"“{label}” has {len(values)} targets for {workload.rows} answers")
+            whole = [v / unit for v in values]
+            if any(v.denominator != 1 or abs(v) >= 1 << 50 for v in whole):
+                raise QuestionError(
+                    f"“{label}” has a target that is no whole number of {number_text(unit)}",
+                    hints=["round the targets: they are public"],
+                )
+            terms.append([t for k, v in enumerate(whole) for t in ((k, 1, int(v)), (k, -1, -int(v)))])
+        labels = [label for label, _ in self.targets]
+        measure = "further off in its worst answer than the closest one"
+        return candidates(self.questions, workload, labels, terms, unit=unit, measure=measure)
+
+    def __str__(self) -> str:
+        return f"closest of {len(self.targets):,} guesses"
+
+    def to_dict(self) -> dict[str, Any]:
+        targets = [[label, [str(v) for v in values]] for label, values in self.targets]
+        return {"choose": "closest", "questions": self.questions.to_dict(), "targets": targets}
+
+
+@dataclass(frozen=True)
+class Quantile(Pick):
+    """The value v with at most a share `at` of the records below it, and at least that share up to it.
+
+    With at = a/b the score is `-max(0, b #(< v) - a n, a n - b #(<= v))`: by how many records its rank is off, times b.
+    It is 0 for the quantile itself, also where many records share one value.  n counts the valid entries.
+    """
+
+    of: str
+    at: Fraction
+
+    def on(self, universe: Universe) -> Candidates:
+        """Each value, or group of values, is a candidate."""
+        grouping = _ordered(self.of, universe, str(self))
+        count = len(grouping.labels)
+        if count > MOST_VALUES:
+            raise TooLarge(
+                f"ranks along {count:,} values are more than {MOST_VALUES:,}",
+                where=f"choice “{self}”",
+                hints=[(_coarser(self.of, universe), "counts many values together")],
+            )
+        a, b = self.at.numerator, self.at.denominator
+        groups = grouping.groups
+        cuts = np.arange(1, count)[:, None]  # row k: records below cut k + 1
+        rows = np.where(groups < 0, 0, np.where(groups < cuts, b - a, -a)).astype(np.int64)
+        terms = [[(k - 1, 1, 0)] * (k > 0) + [(k, -1, 0)] * (k < count - 1) + [(0, 0, 0)] for k in range(count)]
+        unit, measure = Fraction(1, b), "records off in its rank"
+        return _along(universe, grouping, rows, grouping.labels, terms, unit=unit, measure=measure)
+
+    def __str__(self) -> str:
+        return f"median {self.of}" if self.at == Fraction(1, 2) else f"quantile {number_text(self.at)} of {self.of}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"choose": "quantile", "of": self.of, "at": str(self.at)}
+
+
+@dataclass(frozen=True)
+class BinEdges(Pick):
+    """Edges on a public grid that cut an ordered attribute into bins of equal numbers of records.
+
+    The score of a set of edges is `-max |bins #(bin) - n|` over its bins.  Where no steps are given (`age/5`), the
+    grid is the finest of 1, 2, 5, 10, … values with at most 20,000 sets of edges.
+    """
+
+    of: str
+    bins: int
+
+    def on(self, universe: Universe) -> Candidates:
+        """Each set of edges is a candidate."""
+        grouping = _grid(_ordered(self.of, universe, str(self)), self.bins, coarser=not set("/[") & set(self.of))
+        steps = len(grouping.labels)
+        sets = math.comb(steps - 1, self.bins - 1)
+        if sets < 1:
+            raise QuestionError(
+                f"{self.of} has {steps:,} steps, too few for {self.bins} bins", where=f"choice “{self}”"
+            )
+        if sets > MOST_CUTS:
+            raise TooLarge(
+                f"{sets:,} sets of edges are more than {MOST_CUTS:,}",
+                where=f"choice “{self}”",
+                hints=["fewer bins, or wider steps"],
+            )
+        edges = [(0, *cuts, steps) for cuts in combinations(range(1, steps), self.bins - 1)]
+        row_of: dict[tuple[int, int], int] = {}
+        terms = []
+        for cut in edges:
+            places = [row_of.setdefault(span, len(row_of)) for span in pairwise(cut)]
+            terms.append([(k, sign, 0) for k in places for sign in (1, -1)])
+        low, high = (np.array([span[side] for span in row_of], dtype=np.int64)[:, None] for side in (0, 1))
+        groups = grouping.groups
+        inside = (groups >= low) & (groups < high)
+        rows = np.where(groups < 0, 0, np.where(inside, self.bins - 1, -1)).astype(np.int64)
+        labels = [" | ".join(grouping.from_to(x, y - 1) for x, y in pairwise(c)) for c in edges]
+        unit = Fraction(1, self.bins)
+        measure = "records more in the worst bin’s deviation than with the best edges"
+        return _along(universe, grouping, rows, labels, terms, unit=unit, measure=measure)
+
+    def __str__(self) -> str:
+        return f"{self.bins} bins of {self.of}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"choose": "bins", "of": self.of, "bins": self.bins}
+
+
+def most_common(what: Any) -> Largest:
+    """The value of an attribute with the most records; or the largest of any counts or sums.
+
+    >>> str(most_common("job")), str(most_common(table("job", where={"sex": "F"})))
+    ('most common job', 'most common job where sex=F')
+    """
+    return Largest(Stack((table(what),)) if isinstance(what, str) else gather(what))
+
+
+def quantile(of: str, at: Number) -> Quantile:
+    """The value up to which a share of the records lies, between 0 and 1; `income/5000` in wider steps.
+
+    >>> str(quantile("income", 0.9)), str(quantile("age", "0.5"))
+    ('quantile 0.9 of income', 'median age')
+    """
+    return as_pick(quantile_of(_name(of), at))
+
+
+def as_pick(asked: Quantiles) -> Quantile:
+    """The choice that a question for a quantile is, by itself; one with groups or conditions is for a plan."""
+    if asked.by or asked.where or len(asked.at) > 1 or asked.width or asked.within is not None:
+        raise QuestionError(
+            "a choice is a single value of all records",
+            where=f"choice “{asked}”",
+            hints=[("session.plan(…)", "answers by groups, under conditions and several at once")],
+        )
+    return Quantile(asked.of, asked.at[0])
+
+
+def bin_edges(of: str, *, bins: int) -> BinEdges:
+    """Edges that cut an ordered attribute into bins with equal numbers of records.
+
+    >>> str(bin_edges("age/5", bins=4))
+    '4 bins of age/5'
+    """
+    if isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= 100:
+        raise UsageError(f"{str(bins)[:40]} bins; a whole number from 2 to 100 is needed", hints=["bins=4"])
+    return BinEdges(_name(of), bins)
+
+
+def closest(questions: Any, targets: Mapping[str, Sequence[Number]]) -> Closest:
+    """Which of several public sets of answers is closest to the data, by the largest difference.
+
+    >>> str(closest(table("sex"), {"even": [50, 50], "mostly F": [20, 80]}))
+    'closest of 2 guesses'
+    """
+    if not isinstance(targets, Mapping):
+        raise UsageError("targets have names", hints=['{"last year": [50, 50], "even": [40, 60]}'])
+    named = [(str(k), tuple(Fraction(exact(v, what="a target")) for v in values)) for k, values in targets.items()]
+    return Closest(gather(questions), tuple(named))
+
+
+def _name(of: object) -> str:
+    if not isinstance(of, str) or not of.strip():
+        raise UsageError("of which attribute?", hints=['dx.median_of("age")'])
+    return of.strip()
+
+
+def _require_few(count: int, most: int, what: str) -> None:
+    if count > most:
+        raise TooLarge(f"{count:,} candidates are more than {most:,}", where=f"choice “{what}”")
+
+
+def _ordered(spec: str, universe: Universe, what: str) -> Grouping:
+    """The groups of an ordered attribute or property, in their order."""
+    ref = resolve(spec.partition("/")[0].partition("[")[0].strip(), universe)
+    if ref.attribute.order(ref.fact) is None:
+        raise QuestionError(
+            f"{ref.name} has no order", where=f"choice “{what}”", hints=[(f"most common {ref.name}", "needs none")]
+        )
+    return group(spec, universe)
+
+
+def _coarser(spec: str, universe: Universe) -> str:
+    """The same in wider groups."""
+    ref = resolve(spec.partition("/")[0].partition("[")[0].strip(), universe)
+    return (ref.attribute.coarser if ref.fact is None else "") or f"{ref.name}/10"
+
+
+def _grid(fine: Grouping, bins: int, *, coarser: bool) -> Grouping:
+    """The groups themselves, or the finest steps that are few enough."""
+    count = len(fine.labels)
+    if not coarser:
+        return fine
+    width = next(w for w in _WIDTHS if math.comb(max(-(-count // w) - 1, 0), bins - 1) <= MOST_CUTS)
+    groups = np.where(fine.groups < 0, -1, fine.groups // width).astype(np.int64)
+    spans = [(k, min(k + width, count) - 1) for k in range(0, count, width)]
+    labels = tuple(fine.from_to(a, b) for a, b in spans)
+    ends = tuple((fine.ends[a][0], fine.ends[b][1]) for a, b in spans) if fine.ends else ()
+    return Grouping(fine.axis, groups, labels, fine.name, ends)
+
+
+def _along(
+    universe: Universe,
+    grouping: Grouping,
+    rows: Ints,
+    labels: Sequence[str],
+    terms: Sequence[Sequence[tuple[int, int, int]]],
+    *,
+    unit: Fraction,
+    measure: str,
+) -> Candidates:
+    """Candidates whose rows depend on one attribute."""
+    if len(labels) < 2:
+        raise QuestionError(f"{grouping.name} has a single value: there is nothing to choose")
+    asked = Stack((Steps.from_rows(universe.names[grouping.axis], rows),))
+    workload: Workload = asked.on(universe)
+    return candidates(asked, workload, labels, terms, unit=unit, measure=measure)

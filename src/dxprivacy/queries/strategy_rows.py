@@ -1,0 +1,197 @@
+"""Questions that a plan puts to the data in place of the user's, because their answers tell more.
+
+    Tally     one count per combination of groups of values; along a weighted attribute a difference instead
+    Steps     rows along one attribute, given by where they jump: prefixes, ramps, mixtures of cells
+    Picked    one row of another question: what an adaptive mechanism measures after it chose
+
+They are frozen and serialisable like all questions, so that ledgers, plans and verifiers treat them alike.  Nobody
+types them: a planner builds them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.queries.asked import Asked, Stack
+from dxprivacy.universe.blocks import AlongAxis, Block, Factor, OneHot
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import RowByRow, Workload
+
+MOST_ROWS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Groups:
+    """One attribute's part in a tally: the group of each value (-1: not counted) and its whole weight."""
+
+    of: str
+    groups: tuple[int, ...]
+    weights: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """How many groups."""
+        return max(self.groups) + 1
+
+
+@dataclass(frozen=True)
+class Tally(Asked):
+    """Weighted counts by groups of the values of several attributes."""
+
+    over: tuple[Groups, ...]
+
+    def on(self, universe: Universe) -> Workload:
+        factors: dict[int, Factor] = {}
+        sizes: dict[int, int] = {}
+        rows = 1
+        for part in self.over:
+            axis = universe.axis(part.of)
+            if axis in factors or not len(part.groups) == len(part.weights) == universe.shape[axis] or part.count < 1:
+                raise QuestionError(f"a tally does not fit {part.of}")
+            rows *= part.count
+            if rows > MOST_ROWS:
+                raise QuestionError(f"a tally of more than {MOST_ROWS:,} rows")
+            factors[axis] = Factor(np.array(part.groups, np.int64), np.array(part.weights, np.int64))
+            sizes[axis] = part.count
+        return _rows(universe, OneHot(universe, factors, sizes), str(self))
+
+    def __str__(self) -> str:
+        """As a plan names it: `difference of` attributes of which only a contrast is taken."""
+        names = [p.of if min(p.weights) >= 0 else f"±{p.of}" for p in self.over]
+        return "tally of " + ", ".join(names)
+
+    def to_dict(self) -> dict[str, Any]:
+        parts = [{"of": p.of, "groups": list(p.groups), "weights": list(p.weights)} for p in self.over]
+        return {"ask": "tally", "over": parts}
+
+
+@dataclass(frozen=True, eq=False)
+class Steps(Asked):
+    """Rows along one attribute in whole multiples of `factor`: how much each jumps at each value."""
+
+    of: str
+    jumps: Ints  # rows x values; the first value jumps from 0
+    factor: Fraction = Fraction(1)
+
+    @classmethod
+    def from_rows(cls, of: str, rows: Ints, factor: Fraction = Fraction(1)) -> "Steps":
+        """From the rows themselves."""
+        return cls(of, np.diff(rows, axis=1, prepend=0), factor)
+
+    def on(self, universe: Universe) -> Workload:
+        rows = np.cumsum(self.jumps, axis=1, dtype=np.int64)
+        return _rows(universe, AlongAxis(universe, universe.axis(self.of), rows, unit=self.factor), str(self))
+
+    def __str__(self) -> str:
+        return f"{len(self.jumps)} rows along {self.of}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: the jumps that are not 0."""
+        row, value = np.nonzero(self.jumps)
+        return {
+            "ask": "steps",
+            "of": self.of,
+            "shape": list(self.jumps.shape),
+            "rows": row.tolist(),
+            "values": value.tolist(),
+            "jumps": self.jumps[row, value].tolist(),
+            "factor": str(self.factor),
+        }
+
+
+@dataclass(frozen=True)
+class Picked(Asked):
+    """One row of a question, counted from 0, as a question of its own; target, weight and title are not the row's.
+
+    >>> from dxprivacy.queries.asking import marginals
+    >>> str(Picked(marginals(2), 41))
+    'row 42 of marginals 2'
+    """
+
+    question: Asked
+    row: int
+
+    def __post_init__(self) -> None:
+        question = self.question
+        of_a_row = isinstance(question, Picked) or not isinstance(question, Asked)
+        if of_a_row or type(self.row) is not int or self.row < 0:
+            raise QuestionError("a row is picked from one question, and counted from 0")
+        object.__setattr__(self, "question", question.rows_only())
+
+    def on(self, universe: Universe) -> Workload:
+        """The row over a universe; called like the answer that it is, if it is one by itself."""
+        return replace(self.question.on(universe).row(self.row), titles=(str(self),))
+
+    def __str__(self) -> str:
+        """Which row, counted from 1."""
+        return f"row {self.row + 1} of {self.question}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"ask": "row", "of": self.question.to_dict(), "row": self.row}
+
+
+def pick(questions: Stack, row: int, universe: Universe) -> Picked:
+    """Row `row`, counted from 0, of all that several questions ask for together, as a question of its own.
+
+    >>> from dxprivacy.queries.asking import gather
+    >>> from dxprivacy.universe.universe import Universe
+    >>> print(pick(gather("count", "count by element"), 2, Universe.listed("ab")))
+    row 2 of count by element
+    """
+    before = 0
+    for question in questions.questions:
+        rows = question.on(universe).rows
+        if before <= row < before + rows:
+            return question if isinstance(question, Picked) else Picked(question, row - before)
+        before += rows
+    raise QuestionError(f"there is no row {row + 1} among {before:,}")
+
+
+def _rows(universe: Universe, block: Block, title: str) -> Workload:
+    return Workload(universe, (block,), RowByRow(block.rows, block.unit), (title,))
+
+
+def tally_from_dict(data: Mapping[str, Any]) -> Tally:
+    """A tally back from JSON."""
+    parts = []
+    for part in data["over"]:
+        whole = (*part["groups"], *part["weights"])
+        if not isinstance(part["of"], str) or not all(type(x) is int and abs(x) < 1 << 53 for x in whole):
+            raise ValueError("groups")
+        parts.append(Groups(part["of"], tuple(part["groups"]), tuple(part["weights"])))
+    if not parts or any(min(p.groups) < -1 or not p.groups for p in parts):
+        raise ValueError("groups")
+    return Tally(tuple(parts))
+
+
+def _highest(places: list[tuple[int, int]], jumps: list[int]) -> int:
+    """The largest absolute entry of rows that jump so much at these places, in whole numbers without end."""
+    at: dict[int, int] = {}
+    most = 0
+    for (row, _), jump in sorted(zip(places, jumps, strict=True)):
+        at[row] = at.get(row, 0) + jump
+        most = max(most, abs(at[row]))
+    return most
+
+
+def steps_from_dict(data: Mapping[str, Any], factor: Fraction) -> Steps:
+    """Steps back from JSON."""
+    places = list(zip(data["rows"], data["values"], strict=True))
+    whole = (*data["rows"], *data["values"], *data["jumps"], *data["shape"])
+    if not all(type(x) is int and abs(x) < 1 << 54 for x in whole) or not isinstance(data["of"], str):
+        raise ValueError("steps")
+    rows, values = data["shape"]
+    inside = all(0 <= r < rows and 0 <= v < values for r, v in places)
+    if not inside or len(set(places)) != len(places) or factor <= 0 or not 0 < rows * values <= 50_000_000:
+        raise ValueError("steps")
+    if _highest(places, data["jumps"]) >= 1 << 53:
+        raise ValueError("steps")
+    jumps = np.zeros((rows, values), dtype=np.int64)
+    if places:
+        jumps[tuple(np.array(places).T)] = data["jumps"]
+    return Steps(data["of"], jumps, factor)

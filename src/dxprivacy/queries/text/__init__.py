@@ -1,0 +1,4 @@
+"""Queries in words: the grammar, and how queries are written back.
+
+In reading order: `condition_grammar`, `query_lengths`, `written_names`, `query_grammar`, `selection_grammar`.
+"""

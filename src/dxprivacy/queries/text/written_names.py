@@ -1,0 +1,89 @@
+"""How names, values and conditions are written in the words of a question, so that reading them gives them again."""
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from fractions import Fraction
+
+from dxprivacy.exact.rounding import number_text
+from dxprivacy.queries.conditions import AllOf, AnyOf, Compared, Condition, Conditions, Not, Plain, is_range
+from dxprivacy.universe.ordering.range_ends import End, Name
+
+KEYWORDS = ("by", "where", "within", "and")
+BARE = re.compile(r"""(?:\[[^\]]*\]|[^\s=|,'"])+""")
+_MARKS = re.compile("[<>!()]")  # what tells conditions made of others
+_LOGIC = ("not", "or", "in")
+_BRACKETS = re.compile(r"\[[^\]]*\]")
+
+
+def in_words(where: Conditions, instead: Mapping[int, str] | None = None) -> str:
+    """Conditions, joined; `instead` has other words for some of them, by their place."""
+    known = instead or {}
+    words = [known.get(k) or named_condition(name, wanted) for k, (name, wanted) in enumerate(where)]
+    if len(where) > 1:
+        words = [f"({text})" if isinstance(c, AnyOf) else text for text, (_, c) in zip(words, where, strict=True)]
+    return " and ".join(words)
+
+
+def named_condition(name: str, wanted: Condition) -> str:
+    """A condition with the name that it is about.
+
+    >>> named_condition("age", AnyOf((Compared("<", Fraction(18)), Not((Fraction(0), Fraction(65))))))
+    'age<18 or not age=0..65'
+    """
+    if isinstance(wanted, tuple):
+        return f"{_condition_name(name)}={write_condition(wanted)}"
+    return _inner(name, wanted)
+
+
+def _inner(name: str, wanted: Condition) -> str:
+    """The same inside of another one, where more has to stand in quotes."""
+    match wanted:
+        case Compared(sign, end):
+            return f"{quoted(name, logic=True)}{sign}{end_text(end)}"
+        case Not(inner):
+            denied = _inner(name, inner)
+            return f"not ({denied})" if isinstance(inner, (AnyOf, AllOf)) else f"not {denied}"
+        case AnyOf(parts) | AllOf(parts):
+            words = [_inner(name, part) for part in parts]
+            deeper = [isinstance(part, (AnyOf, AllOf)) for part in parts]
+            joint = " or " if isinstance(wanted, AnyOf) else " and "
+            return joint.join(f"({text})" if deep else text for text, deep in zip(words, deeper, strict=True))
+        case _:
+            return f"{quoted(name, logic=True)}={write_condition(wanted, logic=True)}"
+
+
+def _condition_name(name: str) -> str:
+    """In quotes also where it would be read as a part of a comparison, or as the word that denies one."""
+    read_otherwise = name.startswith("(") or name.endswith(("<", ">", "!")) or name == "not"
+    return quoted(name, logic=read_otherwise)
+
+
+def write_condition(c: Plain, *, logic: bool = False) -> str:
+    """What stands behind the equals sign; `logic`: inside of another condition.
+
+    >>> write_condition(("New Jersey", "Utah")), write_condition((Fraction(18), Fraction(65)))
+    ("'New Jersey'|Utah", '18..65')
+    """
+    if is_range(c):
+        return "..".join(map(end_text, c))
+    alone = len(c) == 1  # among several values, two dots mean nothing
+    return "|".join(quoted(str(v), dots=alone, logic=logic) for v in c)
+
+
+def end_text(end: End) -> str:
+    """An end of a range, or what is compared with."""
+    if isinstance(end, Name):
+        return quoted(end.text, dots=True)
+    return end.isoformat() if isinstance(end, date) else number_text(Fraction(end))
+
+
+def quoted(text: str, *, dots: bool = False, logic: bool = False) -> str:
+    """A name or value as one word: in quotes where it is several, or would be read as something else."""
+    bare = BARE.fullmatch(text) and text not in (*KEYWORDS, "of") and not (dots and ".." in text)
+    if logic and (_MARKS.search(text) or text in _LOGIC):
+        bare = None
+    if bare and text.count("[") == text.count("]") == len(_BRACKETS.findall(text)):  # else it might join the next word
+        return text
+    mark = '"' if "'" in text and '"' not in text else "'"
+    return mark + text.replace(mark, mark * 2) + mark

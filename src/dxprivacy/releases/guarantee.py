@@ -1,0 +1,68 @@
+"""The promise: the three sentences that go with everything that is released."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dxprivacy.metrics import Metric
+from dxprivacy.universe.people import ONE, OWN, People
+from dxprivacy.universe.universe import Universe
+from dxprivacy.wording import digits
+
+
+def promise_of(metric: Metric, worst: float, records: int, ledger: str, so_far: float) -> tuple[str, ...]:
+    """The three sentences printed on every release; `worst` is its plain-DP reading."""
+    n = metric.universe.size
+    permits = "no limit" if metric.has_infinite else f"up to ε = {digits(metric.permitted)}"
+    people = metric.universe.people
+    if people is not None:
+        public = f"({records // people.at_most:,}) is treated as public"
+        return _of_people(people, worst, so_far, permits, ledger, public if people.max_people is None else "is private")
+    what, number = "replaced by another record j", f"({records:,}) is treated as public"
+    if metric.universe.absent is not None:
+        what, number = "replaced by another record j, added or removed (j = absent)", "is private"
+    return (
+        f"If any one record i is {what}, the probability of any set of outputs of this release "
+        f"changes by at most the factor e^L(i,j); the number of records {number}.",
+        f"Added over every release in {ledger}, L(i,j) stays at or below the policy's ε for each of the "
+        f"{n * (n - 1) // 2:,} pairs; pairs that the policy sets far apart are protected weakly, and public ones not "
+        "at all.",
+        f"In plain differential-privacy terms this release is ε = {digits(worst)}, all releases "
+        f"so far ε = {digits(so_far)}, and the policy permits {permits}; someone with several records, or with "
+        "attributes that reveal one another, is protected less than this says.",
+    )
+
+
+def _of_people(
+    people: People, worst: float, so_far: float, permits: str, ledger: str, number: str
+) -> tuple[str, str, str]:
+    """The same where people have several rows."""
+    m = people.at_most
+    gone = "" if people.max_people is None else ", added or removed"
+    kept = "only one row of each person is" if m == 1 else f"at most {m:,} rows of each person are"
+    more = "one row" if m == 1 else f"{m:,} rows"
+    return (
+        f"If any one person with all their rows is replaced by another person{gone}, the probability of any set of "
+        "outputs of this release changes by at most the factor e^L, where L adds up L(i,j) over their kept rows i and "
+        f"j, matched in whatever way (a row that one of them does not have is absent), and the part that counts of "
+        f"people take of the largest ε between two matched rows; {kept} kept, the number of people {number}, and that "
+        "of rows is private.",
+        f"Added over every release in {ledger}, L stays at or below the largest ε that the policy gives to two matched "
+        "rows, for every two people; rows that the policy sets far apart are protected weakly. Of somebody with more "
+        f"than {more} this holds for those that are kept: a small change of one can change which they are.",
+        f"In plain differential-privacy terms this release is ε = {digits(worst)} for a whole person, all releases so "
+        f"far ε = {digits(so_far)}, and the policy permits {permits}; people whose rows tell something about other "
+        "people, or whose attributes reveal one another, are protected less than this says.",
+    )
+
+
+def public_people(universe: Universe, records: int) -> dict[str, int]:
+    """For JSON: the number of people where it is public; nothing where people have one row each, or it is private."""
+    people = universe.people
+    return {} if people is None or people.max_people is not None else {"people": records // people.at_most}
+
+
+def without_key(facts: Mapping[str, Any]) -> str:
+    """Say whose rows one of the public number of people stands for, even if there are no such rows."""
+    attributes = (facts.get("universe") or {}).get("attributes") or [{}]
+    whose = {ONE: "rows without a key", OWN: "rows with an unusable key"}.get(attributes[-1].get("no_key"))
+    return f", one of them for all {whose}" if whose else ""

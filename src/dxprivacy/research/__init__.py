@@ -1,7 +1,0 @@
-"""The paper's experiments, run with our own code: `dxp reproduce`.
-
-Kamalaruban, Perrier, Asghar, Kaafar, *Not All Attributes are Created Equal: d_X-Private Mechanisms for Linear Queries*
-(PoPETs 2020), section "Experiments", and what lies beyond it.  Each experiment is a module that measures plain numbers
-in independent pieces and draws them.  Universes and queries are drawn from a seed: allowed here, and only here,
-because no private data is involved.
-"""

@@ -1,1 +1,0 @@
-"""Screens: lines for people, made of values.  They decide nothing."""

@@ -1,0 +1,106 @@
+"""Answers that are one row over another: means and shares of groups whose sizes are private."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dxprivacy.exact.frozen_values import changed
+from dxprivacy.universe.answers.derived_answers import OfSeveral
+from dxprivacy.universe.answers.recipe import EACH, ErrorOf, Interval, Law, Number
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio(OfSeveral):
+    """A mean over a group whose size is private: centre + factor * row[top] / row[bottom], within [low, high].
+
+    Shares, and other ratios, are of the same kind.
+
+    `part` is the part of all records that is in the group, as far as anybody can tell beforehand: as if every group,
+    and every value of a condition, were equally frequent.
+    """
+
+    top: int
+    bottom: int
+    factor: Fraction
+    centre: Fraction
+    low: Fraction
+    high: Fraction
+    bias: Fraction = Fraction(0)
+    below: Fraction = Fraction(0)
+    above: Fraction = Fraction(0)
+    part: Fraction = Fraction(1)
+    called: str = "means"
+    each: Fraction = Fraction(1)  # what a record adds to the bottom row, as far as anybody can tell
+
+    @property
+    def noun(self) -> str:
+        return self.called
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        return self.top, self.bottom
+
+    @property
+    def reach(self) -> float:
+        """Half of its range; all of it, where it is reckoned from one end."""
+        return float(self.high - self.low) / (1 if self.centre == self.low else 2)
+
+    def size(self, records: int | None) -> float:
+        """How large the bottom row is reckoned to be: mostly how many records are counted there."""
+        return max(float((records or 0) * self.part * self.each), 1.0)
+
+    def moved(self, rows: int) -> "Ratio":
+        return changed(self, top=self.top + rows, bottom=self.bottom + rows)
+
+    def hidden(self, records: int | None) -> float:  # noqa: ARG002
+        return float(max(self.below, self.above))
+
+    def expected(self, laws: Sequence[Law], records: int | None, shift: float) -> ErrorOf:  # noqa: ARG002
+        """As if all groups were equally large: sizes are private."""
+        size, reach = self.size(records), self.reach
+        top, bottom, unit = laws[self.top], laws[self.bottom], float(self.factor)
+        hidden = self.hidden(records)
+        bias = float(self.bias) + hidden
+        return ErrorOf(
+            math.sqrt(top.variance * unit**2 + bottom.variance * reach**2) / size + bias,
+            (top.mean_absolute * unit + bottom.mean_absolute * reach) / size + bias,
+            (float(top.half_width(EACH)) * unit + float(bottom.half_width(EACH)) * reach) / size + bias,
+            hidden,
+        )
+
+    def steps_within(self, within: float, records: int | None) -> dict[int, tuple[float, float]]:
+        """Half of the error to the sum, half to the count, each covered at 97.5 %."""
+        room = (within - float(self.bias)) * self.size(records) / 2
+        steps = {self.top: room / float(self.factor), self.bottom: room / self.reach if self.reach else math.inf}
+        return {row: (each, EACH) for row, each in steps.items()}
+
+    def interval(self, z: Sequence[Number], laws: Sequence[Law], records: int, shift: float) -> Interval:  # noqa: ARG002
+        """Between the corners of what sum and count may be."""
+        h1, h2 = laws[self.top].half_width(EACH), laws[self.bottom].half_width(EACH)
+        top, size = Fraction(z[self.top]), Fraction(z[self.bottom])
+        ends = self._ends(top, h1, size, h2)
+        value = self.centre + self.factor * top / size if size > 0 else self.centre
+        return float(min(max(value, self.low), self.high)), *ends
+
+    def _ends(self, top: Fraction, h1: Fraction, bottom: Fraction, h2: Fraction) -> tuple[float, float]:
+        """Both parts lie in their intervals with 97.5 %, so together with 95 %; what may be empty says nothing."""
+        if bottom - h2 < 1:
+            return float(self.low), float(self.high)
+        corners = [self.centre + self.factor * t / b for t in (top - h1, top + h1) for b in (bottom - h2, bottom + h2)]
+        low = max(min(corners) - self.bias - self.below, self.low)
+        high = min(max(corners) + self.bias + self.above, self.high)
+        return float(min(low, self.high)), float(max(high, self.low))
+
+    def value(self, rows: Sequence[float], records: float) -> float:  # noqa: ARG002
+        """Within its range; its centre where nobody is in the group."""
+        bottom = rows[self.bottom]
+        value = float(self.centre) + (float(self.factor) * rows[self.top] / bottom if bottom > 0 else 0.0)
+        return min(max(value, float(self.low)), float(self.high))
+
+    def guess(self, spread: Sequence[float], records: int | None) -> float:  # noqa: ARG002
+        return self.reach
+
+    def vague(self, low: float, high: float) -> bool:
+        """Where the interval is the whole range: too few records to say anything."""
+        return low <= float(self.low) and high >= float(self.high)

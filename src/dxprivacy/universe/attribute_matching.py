@@ -1,0 +1,355 @@
+"""How two versions of an attribute read the same entries: which old value goes with which new one.
+
+A person's entry in the data does not change when the policy does; what it is read as may.  The relation of two versions
+is the set of pairs (a, b) such that some entry is read as a by the old version and as b by the new one, over every
+entry that could be written, seen or not.  A set that holds more than that is safe: it can only carry more cost or
+refuse more.
+
+What decides is the way in which entries are read (`codecs`): by text (values, the nodes of a graph, the ids of
+points), as whole numbers, as numbers in cells, as dates, or as series of numbers.  Versions that are read in different
+ways have no relation and are refused.
+"""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+
+import numpy as np
+
+from dxprivacy.errors import PolicyError, did_you_mean
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.universe.attributes.attribute import Attribute
+from dxprivacy.universe.attributes.attribute_kinds import is_known
+from dxprivacy.universe.reading.calendar import DAY, month_number
+from dxprivacy.universe.reading.codecs import Days, DaysOfTheWeek, ListedTexts, NumbersInCells, TimesOfDay, WholeNumbers
+from dxprivacy.universe.reading.spelling import Spelling
+
+_MOST_PAIRS = 1 << 21
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """What a policy declares about the version before it: the column was called `column`, and people who are now
+    written as a key of `texts` were written as one of its entries.
+
+    A text that was recoded and is not listed any more is not written any more; `still` are texts that other attributes
+    of the same column list.
+    """
+
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    column: str = ""
+    still: frozenset[str] = field(default=frozenset(), compare=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.texts or self.column)
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return {"texts": {new: list(old) for new, old in self.texts.items()}, "column": self.column}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Mapping[str, list[str]] | str]) -> "Recoding":
+        """The inverse of `to_dict`."""
+        texts, column = data["texts"], data["column"]
+        if not isinstance(texts, Mapping) or not isinstance(column, str):
+            raise ValueError("a recoding")
+        return cls({str(new): tuple(str(x) for x in old) for new, old in texts.items()}, column)
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """Pairs (old value, new value), each once, ordered by the new value; every value of both sides occurs."""
+
+    old: Ints
+    new: Ints
+
+    @classmethod
+    def of(cls, pairs: Ints) -> "Relation":
+        """From an array of pairs."""
+        ordered = np.unique(pairs[:, ::-1], axis=0)
+        return cls(ordered[:, 1].copy(), ordered[:, 0].copy())
+
+    @property
+    def representative(self) -> Ints:
+        """For each new value one of its old ones."""
+        return self.old[np.unique(self.new, return_index=True)[1]]
+
+    @property
+    def merged(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """New values that stand for several old ones, with these."""
+        found, count = np.unique(self.new, return_counts=True)
+        return tuple((int(b), tuple(self.old[self.new == b].tolist())) for b in found[count > 1])
+
+
+def _pairs(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
+    """The pairs of values of two versions that are read in the same way, as rows (old, new)."""
+    if old.is_series:
+        return _entries(old, new, recoding)
+    if new.located is not None:
+        return _same_places(old, new, recoding)
+    match old.codec, new.codec:
+        case ListedTexts() as before, ListedTexts() as after:
+            if before.spelling or after.spelling:
+                return _spelt(old, before, new, after, recoding)
+            return _texts(old, new, recoding)
+        case WholeNumbers() as before, WholeNumbers() as after:
+            return _whole_numbers(old, before, new, after, recoding)
+        case NumbersInCells() as before, NumbersInCells() as after:
+            return _cells(old, before, new, after, recoding)
+        case Days() as before, Days() as after:
+            return _days(old, before, new, after, recoding)
+        case DaysOfTheWeek() as before, DaysOfTheWeek() as after:
+            _same_zone(new, before, after)
+            return _in_order(old, 0, new, 0, recoding)
+        case TimesOfDay() as before, TimesOfDay() as after:
+            _same_zone(new, before, after)
+            _no_texts(new, recoding)
+            if before.whole_hours != after.whole_hours:
+                raise PolicyError(
+                    f"{new.name} is read in other steps now",
+                    details=["Where steps are whole hours, 8 is an hour; otherwise it is no time of day."],
+                    hints=[("keep the steps whole hours, or not", "")],
+                )
+            seconds = range(86_400)
+            placed = [[before.place(k), after.place(k)] for k in seconds]
+            return _known(old, new, np.array(placed, dtype=np.int64))
+    raise PolicyError(f"costs cannot be carried for {new.name}: {new.kind} are not known here")
+
+
+def _how(attribute: Attribute) -> str:
+    """How entries are read, in words."""
+    if attribute.located is not None:
+        return "by its coordinates"
+    return "as a series" if attribute.is_series else attribute.codec.how
+
+
+def _same_places(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
+    """By coordinates: the same cells or places only; where others begin cannot be followed."""
+    _no_texts(new, recoding)
+    if old.located != new.located:
+        raise PolicyError(
+            f"{new.name} has other cells or places now",
+            details=["Which rows go from one to another cannot be followed."],
+            hints=[("keep grid, box and places as they were", ""), ("another column", "for the new attribute")],
+        )
+    return np.stack([np.arange(new.size, dtype=np.int64)] * 2, axis=1)
+
+
+def _texts(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
+    """By exact text: all texts that either version lists; all further ones are `other` in both."""
+    before = {text: k for k, text in enumerate(old.texts)}
+    after = {text: k for k, text in enumerate(new.texts)}
+    for text in sorted({t for source in recoding.texts.values() for t in source}):
+        if text not in before:
+            raise PolicyError(
+                f"{new.name}: was names “{text[:60]}”, which the version before does not list",
+                details=["was speaks about the version before; what it said about older ones is done with."],
+                hints=[*did_you_mean(text, before), ("remove it from was", "if it was adopted long ago")],
+            )
+    gone = {t for source in recoding.texts.values() for t in source if t not in after} - recoding.still
+    pairs = []
+    for text in sorted((before.keys() | after.keys() | recoding.texts.keys()) - gone):
+        for written in recoding.texts.get(text, (text,)):
+            a, b = before.get(written, old.listed), after.get(text, new.listed)
+            if a < old.size and b < new.size:  # without `other` a version has no place for the text
+                pairs.append((a, b))
+    if old.has_other and new.has_other:
+        pairs.append((old.listed, new.listed))
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def _spelt(old: Attribute, before: ListedTexts, new: Attribute, after: ListedTexts, recoding: Recoding) -> Ints:
+    """By text, where a version trims, folds or has aliases: all texts that either looks up, and what else they may be.
+
+    Where both change entries alike, a further entry is `other` in both.  Where they do not, an entry that both know is
+    a way of writing one of the old texts and one of the new ones, which are the same without blanks and capitals; and
+    any text that may be written otherwise may have been `other` for the version that does not know how.
+    """
+    if recoding.texts:
+        raise PolicyError(
+            f"{new.name}: was cannot be carried out where trim, fold_case or aliases say how entries are read",
+            details=["Which of the texts that count as a value are written otherwise now would not be known."],
+            hints=[("two steps", "one version with was and without these, adopted, then another")],
+        )
+
+    def place(codec: ListedTexts, text: str) -> int:
+        return codec.places.get(codec.spelling.key(text), codec.listed)
+
+    texts = sorted({*before.texts, *after.texts, *(t for c in (before, after) for _, t in c.spelling.aliases)})
+    pairs = {(place(before, text), place(after, text)) for text in texts}
+    ways = [(codec.spelling.trim, codec.spelling.fold_case) for codec in (before, after)]
+    if ways[0] != ways[1]:
+        bare = Spelling(trim=True, fold_case=True)
+        alike: dict[str, list[set[int]]] = {}
+        for side, codec in enumerate((before, after)):
+            for text, k in codec.places.items():
+                alike.setdefault(bare.key(text), [set(), set()])[side].add(k)
+        pairs |= {(a, b) for both in alike.values() for a in both[0] for b in both[1]}
+        more = [Spelling(mine[0] and not theirs[0], mine[1] and not theirs[1]) for mine, theirs in (ways, ways[::-1])]
+        pairs |= {(k, after.listed) for text, k in before.places.items() if more[0].varies(text)}
+        pairs |= {(before.listed, k) for text, k in after.places.items() if more[1].varies(text)}
+    return _known(old, new, np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2))
+
+
+def _whole_numbers(
+    old: Attribute, before: WholeNumbers, new: Attribute, after: WholeNumbers, recoding: Recoding
+) -> Ints:
+    """As whole numbers: all numbers of either range; everything else is `other` in both."""
+    if not before.clamp and not after.clamp:
+        return _in_order(old, before.low, new, after.low, recoding)
+    _no_texts(new, recoding)
+    numbers = np.arange(min(before.low, after.low) - 1, max(before.high, after.high) + 2, dtype=np.int64)
+    return _known(old, new, np.stack([_placed(before, numbers), _placed(after, numbers)], axis=1))
+
+
+def _placed(codec: WholeNumbers, numbers: Ints) -> Ints:
+    """Where whole numbers go; outside the range to `other`, or to the nearest end."""
+    inside = np.clip(numbers, codec.low, codec.high)
+    return np.where((inside == numbers) | codec.clamp, inside - codec.low, codec.listed).astype(np.int64)
+
+
+def _days(old: Attribute, before: Days, new: Attribute, after: Days, recoding: Recoding) -> Ints:
+    """As days: all days of either range; everything else is `other` in both."""
+    _same_zone(new, before, after)
+    if before.step == after.step == DAY and not before.clamp and not after.clamp:
+        return _in_order(old, before.first.toordinal(), new, after.first.toordinal(), recoding)
+    _no_texts(new, recoding)
+    # Every day of either range, and the next ones outside: what is further away is read alike, as long as it counts.
+    low, high = min(before.first, after.first).toordinal(), max(before.last, after.last).toordinal()
+    days = np.arange(max(low - 1, 1), min(high + 1, date.max.toordinal()) + 1, dtype=np.int64)
+    return _known(old, new, np.stack([_placed_days(before, days), _placed_days(after, days)], axis=1))
+
+
+def _same_zone(
+    new: Attribute, before: Days | DaysOfTheWeek | TimesOfDay, after: Days | DaysOfTheWeek | TimesOfDay
+) -> None:
+    if before.timezone != after.timezone:
+        kept = (f'timezone = "{before.timezone}"', "as before") if before.timezone else ("no timezone", "as before")
+        raise PolicyError(
+            f"{new.name} is read in another time zone now",
+            details=["One and the same entry may mean another day in a way that cannot be followed."],
+            hints=[kept],
+        )
+
+
+def _placed_days(codec: Days, days: Ints) -> Ints:
+    """Where days go, given by their ordinals; outside the range to `other`, or to the nearest end."""
+    near = np.clip(days, codec.first.toordinal(), codec.last.toordinal())
+    if codec.step.days:
+        since = near - codec.first.toordinal()
+    else:
+        months = (near - date(1970, 1, 1).toordinal()).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+        since = months + 12 * 1970 - month_number(codec.first)
+    return np.where((near == days) | codec.clamp, since // codec.step.size, codec.listed).astype(np.int64)
+
+
+def _known(old: Attribute, new: Attribute, pairs: Ints) -> Ints:
+    """Pairs of places that the versions have, each once, with what is `other` in both."""
+    both = [[old.listed, new.listed]] if old.has_other and new.has_other else []
+    pairs = np.concatenate([pairs, np.array(both, dtype=np.int64).reshape(-1, 2)])
+    return np.unique(pairs[(pairs < np.array([old.size, new.size])).all(axis=1)], axis=0)
+
+
+def _in_order(old: Attribute, old_low: int, new: Attribute, new_low: int, recoding: Recoding) -> Ints:
+    """Two ranges of one sequence, given by where they start."""
+    _no_texts(new, recoding)
+    old_high, new_high = old_low + old.listed, new_low + new.listed
+    both = np.arange(max(old_low, new_low), min(old_high, new_high), dtype=np.int64)
+    parts = [np.stack([both - old_low, both - new_low], axis=1)]
+    if old.has_other and new.has_other:
+        parts.append(np.array([[old.listed, new.listed]], dtype=np.int64))
+    sides = ((old_low, old_high, new_low, new_high, new, 1), (new_low, new_high, old_low, old_high, old, -1))
+    for low, high, other_low, other_high, there, flip in sides:  # in one range only: `other` in the other version
+        values = np.arange(low, high, dtype=np.int64)
+        alone = values[(values < other_low) | (values >= other_high)] - low
+        if there.has_other:
+            parts.append(np.stack([alone, np.full_like(alone, there.listed)][::flip], axis=1))
+    return np.concatenate(parts)
+
+
+def _cells(old: Attribute, before: NumbersInCells, new: Attribute, after: NumbersInCells, recoding: Recoding) -> Ints:
+    """As numbers: every end of a cell of either version, and a number between each two of them."""
+    _no_texts(new, recoding)
+    pairs: set[tuple[int, int]] = set()
+    if before == after:
+        pairs = {(k, k) for k in range(old.listed)}
+    else:
+        ends = sorted({codec.start(k) for codec in (before, after) for k in range(codec.listed + 1)})
+        probes = [ends[0] - 1, *ends, *((a + b) / 2 for a, b in itertools.pairwise(ends)), ends[-1] + 1]
+        pairs = {(before.place_exactly(x), after.place_exactly(x)) for x in probes}
+    if old.has_other and new.has_other:
+        pairs.add((old.listed, new.listed))
+    kept = [(a, b) for a, b in sorted(pairs) if a < old.size and b < new.size]
+    return np.array(kept, dtype=np.int64).reshape(-1, 2)
+
+
+def _entries(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
+    """As series: entry by entry; a series with an invalid entry is `other`."""
+    _no_texts(new, recoding)
+    single = relate(old.each_entry, new.each_entry)
+    length = len(old.reads)
+    if len(single.old) ** length > _MOST_PAIRS:
+        raise PolicyError(
+            f"costs cannot be carried for {new.name}: too many series could have been read as others",
+            hints=[(f"keep [attributes.{new.name}] as it was", "")],
+        )
+    pairs = np.zeros((1, 2), dtype=np.int64)
+    valid = np.ones((1, 2), dtype=bool)
+    sizes = np.array([old.each_entry.listed, new.each_entry.listed], dtype=np.int64)
+    choices = np.stack([single.old, single.new], axis=1)
+    for _ in range(length):
+        pairs = (pairs[:, None, :] * sizes + choices).reshape(-1, 2)
+        valid = (valid[:, None, :] & (choices < sizes)).reshape(-1, 2)
+    pairs = np.where(valid, pairs, np.array([old.listed, new.listed], dtype=np.int64))
+    return pairs[(pairs < np.array([old.size, new.size], dtype=np.int64)).all(axis=1)]
+
+
+def _no_texts(new: Attribute, recoding: Recoding) -> None:
+    if recoding.texts:
+        raise PolicyError(f"{new.name}: was is for values, points and graphs; {new.kind} cannot be recoded")
+
+
+def relate(old: Attribute, new: Attribute, recoding: Recoding | None = None) -> Relation:
+    """The relation of two versions of one attribute; raises PolicyError where there is none.
+
+    >>> from dxprivacy.universe.attributes.listed_values import Values
+    >>> before, after = Values(name="region", values=("A", "B")), Values(name="region", values=("A1", "A2", "B"))
+    >>> r = relate(before, after, Recoding({"A1": ("A",), "A2": ("A",)}))
+    >>> list(zip(r.old.tolist(), r.new.tolist()))
+    [(0, 0), (0, 1), (1, 2), (2, 3)]
+    """
+    for attribute in (old, new):
+        if not is_known(attribute):
+            raise PolicyError(f"costs cannot be carried for {attribute.name}: {attribute.kind} are not known here")
+    how, now = _how(old), _how(new)
+    if how != now:
+        raise PolicyError(
+            f"{new.name} was {old.kind} and is {new.kind} now",
+            details=[
+                f"Column {old.column} was read {how} and would be read {now}: one and the same entry may mean "
+                "another value in a way that cannot be followed."
+            ],
+            hints=[(f"keep {old.name} as {old.kind}", ""), ("another column", "for the new attribute")],
+        )
+    if old.format != new.format:
+        raise PolicyError(
+            f"{new.name} is read in another format now",
+            details=["One and the same entry may mean another value in a way that cannot be followed."],
+            hints=[("keep the format", ""), ("another column", "for the new attribute")],
+        )
+    if old.has_other != new.has_other:
+        raise PolicyError(f"{new.name} has “other” in one version and not in the other")
+    found = Relation.of(_pairs(old, new, recoding or Recoding()))
+    _require_all(old, found.old, "is written as nothing in the new one", "the version before", 'was = { NEW = "OLD" }')
+    _require_all(new, found.new, "could not be written under the one before", "the new version", "")
+    return found
+
+
+def _require_all(attribute: Attribute, values: Ints, what: str, version: str, hint: str) -> None:
+    """Both sides are complete: else some people would have no record in one of the versions."""
+    lacking = np.setdiff1d(np.arange(attribute.size, dtype=np.int64), values)
+    if len(lacking):
+        label = attribute.label(int(lacking[0]))
+        hints = [(hint, "says what it is written as now")] if hint else []
+        raise PolicyError(f"{attribute.name} {label[:60]} of {version} {what}", hints=hints)

@@ -1,0 +1,194 @@
+"""Numbers: known in half-open cells of one width, such as an income in steps of 1000."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from dxprivacy.errors import PolicyError, UsageError
+from dxprivacy.exact.evenly import Evenly
+from dxprivacy.exact.rounding import exact, number_text
+from dxprivacy.universe.attributes.attribute import OTHER, Attribute, Property
+from dxprivacy.universe.ordering.neighbor_groups import range_words, round_starts, short_number
+from dxprivacy.universe.ordering.order import Cells, Scale
+from dxprivacy.universe.reading.codecs import NumbersInCells
+from dxprivacy.universe.reading.text_formats import NumberFormat
+
+_MOST_CELLS = 1 << 26
+_EXACT_IN_FLOATS = 1 << 50
+CELL_VALUES = {"low": Fraction(0), "middle": Fraction(1, 2), "high": Fraction(1)}
+"""What a cell may count as in sums: how far from its start, in steps."""
+_COUNTS_AS = {"low": "lower end", "middle": "middle", "high": "upper end"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers(Attribute):
+    """Numbers from `low` to `high` in half-open cells of width `step`; `high` itself belongs to the last one.
+
+    A number is rounded to float64 and compared with the cells' ends, rounded likewise: 0.3 lies at the start of the
+    cell from 0.3 to 0.4, whether it comes as text, as a decimal or as a float.  In sums it counts as the middle of its
+    cell, or as the lower or upper end (`cell_value`).
+
+    >>> income = Numbers(name="income", low=0, high=3000, step=1000)
+    >>> income.encode([0, 999.99, "1000", 3000, -1]).tolist(), [str(x) for x in income.numbers]
+    ([0, 0, 1, 2, 3], ['500', '1500', '2500'])
+    """
+
+    low: Fraction
+    high: Fraction
+    step: Fraction
+    clamp: bool = False
+    cell_value: str = "middle"
+    kind: str = field(init=False, default="numbers")
+    neighbours = "steps"
+    counts_more = True  # a range is half open, and a single number means the cell that it lies in
+
+    def __post_init__(self) -> None:
+        for key in ("low", "high", "step"):
+            try:
+                value = Fraction(exact(getattr(self, key), what=f"{self.name}'s {key}"))
+            except UsageError as error:
+                raise PolicyError(error.what, hints=["numbers = [0, 200000]", "step = 1000"]) from None
+            object.__setattr__(self, key, value)
+        if self.high <= self.low:
+            raise PolicyError(
+                f"{self.name} runs from {number_text(self.low)} to {number_text(self.high)}, which is empty"
+            )
+        if self.cell_value not in CELL_VALUES:
+            raise PolicyError(f"{self.name}: a cell counts as its {', '.join(CELL_VALUES)}, not {self.cell_value!r}")
+        cells = (self.high - self.low) / self.step if self.step > 0 else Fraction(0)
+        if cells < 1 or cells.denominator != 1:
+            raise PolicyError(
+                f"{self.name} from {number_text(self.low)} to {number_text(self.high)} cannot be cut into steps of "
+                f"{number_text(self.step)}",
+                hints=["the range must be a whole number of steps"],
+            )
+        start, width, whole = self.codec.grid
+        end = start + int(cells) * width
+        if cells >= _MOST_CELLS or max(abs(start), abs(end), whole) >= _EXACT_IN_FLOATS:
+            raise PolicyError(f"{self.name} has more values than we can hold", hints=["use fewer, wider steps"])
+        NumberFormat.of(self.format)
+        super().__post_init__()
+
+    @cached_property
+    def codec(self) -> NumbersInCells:
+        return NumbersInCells(self.low, self.high, self.step, self.clamp, self.format)
+
+    @property
+    def edges(self) -> tuple[float, ...]:
+        """The ends of the cells as float64 numbers, one more than there are cells."""
+        return self.codec.edges
+
+    @property
+    def listed(self) -> int:
+        return self.codec.listed
+
+    def start(self, index: int) -> Fraction:
+        """Where a cell starts."""
+        return self.low + index * self.step
+
+    def label(self, index: int) -> str:
+        if index >= self.listed:
+            return OTHER
+        return f"{number_text(self.start(index))} to {number_text(self.start(index + 1))}"
+
+    def place(self, number: float) -> int:
+        """The cell of a number; `listed` where it has none."""
+        return self.codec.place(number)
+
+    def find(self, value: object) -> int:
+        if value == OTHER:
+            index = self.listed
+        else:
+            try:
+                index = self.place(float(exact(value)))
+            except (UsageError, OverflowError):
+                raise self._unknown(value) from None
+            if index == self.listed:
+                raise self._unknown(value)
+        if index == self.listed and not self.has_other:
+            raise self._unknown(value)
+        return index
+
+    @cached_property
+    def numbers(self) -> Evenly:
+        """What each cell counts as: its middle, or one of its ends."""
+        return Evenly(self.start(0) + self.step * CELL_VALUES[self.cell_value], self.step, self.listed)
+
+    def hides(self, fact: Property | None = None) -> tuple[Fraction, Fraction]:  # noqa: ARG002
+        """From where a cell counts to its ends."""
+        below = self.step * CELL_VALUES[self.cell_value]
+        return below, self.step - below
+
+    @property
+    def clamps(self) -> bool:
+        return self.clamp
+
+    def beyond(self, value: object) -> bool:
+        """A number outside the range, if those are clamped."""
+        if not self.clamp or value == OTHER:
+            return False
+        try:
+            return not self.edges[0] <= float(exact(value)) <= self.edges[-1]
+        except (UsageError, OverflowError):
+            return False  # no number at all
+
+    def spec(self) -> dict[str, Any]:
+        return self._base_spec() | {
+            "range": [str(self.low), str(self.high)],
+            "step": str(self.step),
+            "outside": "clamp" if self.clamp else OTHER,
+            **({} if self.cell_value == "middle" else {"cell_value": self.cell_value}),
+        }
+
+    @classmethod
+    def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
+        low, high = (Fraction(x) for x in spec["range"])
+        counts = {"cell_value": spec["cell_value"]} if "cell_value" in spec else {}
+        return {"low": low, "high": high, "step": Fraction(spec["step"]), "clamp": spec["outside"] == "clamp", **counts}
+
+    @property
+    def span(self) -> tuple[Fraction, Fraction]:
+        """From where the first cell starts to where the last one ends."""
+        return self.low, self.high
+
+    @property
+    def limits(self) -> tuple[str, str]:
+        return number_text(self.low), number_text(self.high)
+
+    @property
+    def unit_step(self) -> Fraction:
+        return self.step
+
+    def order(self, fact: Property | None = None) -> Scale | None:
+        if fact is not None:
+            return super().order(fact)
+        return Cells(self.name, Evenly(self.low, self.step, self.listed), step=self.step)
+
+    @property
+    def needed(self) -> str:
+        ends = f"a number from {number_text(self.low)} to {number_text(self.high)}"
+        return f"{'a finite number' if self.clamp else ends}{self._written}"
+
+    @property
+    def length_unit(self) -> str:
+        return self.unit
+
+    @property
+    def counts_as(self) -> str:
+        return f"the {_COUNTS_AS[self.cell_value]} of its step of {number_text(self.step)}"
+
+    def range_words(self, low: Fraction, high: Fraction) -> str:
+        return range_words((low, high), self.span, clamp=self.clamp, half_open=True)
+
+    def value_words(self, index: int) -> str:
+        return self.range_words(self.start(index), self.start(index + 1)) if index < self.listed else OTHER
+
+    def coarse(self, most: int) -> list[int]:
+        """From one round number to the next."""
+        return round_starts(float(self.low), float(self.step), self.listed, most) or super().coarse(most)
+
+    def stretch(self, first: int, last: int) -> str:
+        """`10k – 20k`, also of a single cell."""
+        return f"{short_number(float(self.start(first)))} – {short_number(float(self.start(last + 1)))}"

@@ -1,0 +1,388 @@
+"""The order of an attribute's values: what groups, edges and ranges of it mean.
+
+Whole numbers and properties are points; numbers in cells have a width, and no edge may cut a cell in two.  Days, which
+are grouped by the calendar too, have a file of their own.
+"""
+
+import math
+import operator
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.evenly import Evenly, ends_of
+from dxprivacy.exact.rounding import exact, number_text
+from dxprivacy.universe.ordering.range_ends import End, Name
+from dxprivacy.universe.reading.text_formats import hours_of
+from dxprivacy.wording import digits
+
+Places: TypeAlias = Sequence[int] | Ints
+"""A whole number for each listed value: its group."""
+
+SIGNS: dict[str, Callable[[Any, Any], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+"""What compares a value with a number or a day."""
+
+
+class Scale(ABC):
+    """Where each listed value stands, in order."""
+
+    name: str
+    example: str
+    starts: Sequence[Fraction]
+
+    @abstractmethod
+    def read(self, written: End) -> Fraction:
+        """Where an edge or an end of a range stands."""
+
+    def ends(self, low: End, high: End) -> tuple[Fraction, Fraction]:
+        """Where the two ends of a range stand, both included."""
+        return self.read(low), self.read(high)
+
+    grain: ClassVar[Fraction] = Fraction(0)  # how far entries are apart at least, if they are whole
+
+    @property
+    def reach(self) -> tuple[Fraction, Fraction]:
+        """Where the least and the largest valid entry stand."""
+        return ends_of(self.starts)
+
+    @abstractmethod
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        """The group from `low` up to, but without, `high`."""
+
+    @abstractmethod
+    def inside(self, low: End, high: End) -> Sequence[int]:
+        """The values within a range, both ends included."""
+
+    def compared(self, sign: str, end: End) -> Sequence[int]:
+        """The values that lie above, below, from or up to an end; none may lie on both sides of it."""
+        at = self.read(end)
+        if isinstance(self.starts, Evenly):
+            before = self.starts.below(at)
+            if sign in (">", "<=") and before < len(self.starts) and self.starts[before] == at:
+                before += 1
+            return range(before, len(self.starts)) if sign in (">", ">=") else range(before)
+        holds = SIGNS[sign]
+        return [k for k, start in enumerate(self.starts) if holds(start, at)]
+
+    @abstractmethod
+    def steps(self, width: str) -> tuple[Places, list[str]]:
+        """Groups of equal width: the group of each value, and the groups' labels."""
+
+    def require_end(self, edge: Fraction) -> None:  # noqa: B027 - points cannot be cut
+        """Refuse an edge that would cut a value in two."""
+
+    def range_words(self, low: End, high: End) -> str | None:  # noqa: ARG002
+        """A range in the words of what it counts, where that is not what it says and nobody else has words for it."""
+        return None
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction] | None:
+        """The first edge, and the one after the last value, for labels of groups; None where there are no numbers."""
+        return None
+
+    def places(self, edges: Sequence[Fraction]) -> Places:
+        """Between which edges each value lies; -1 is before the first."""
+        for edge in edges:
+            self.require_end(edge)
+        return _between(edges, self.starts)
+
+
+def _between(edges: Sequence[Fraction], starts: Sequence[Fraction]) -> Places:
+    """The last of some growing edges that each number has reached; -1 before the first."""
+    if isinstance(starts, Evenly):
+        reached = np.array([starts.below(edge) for edge in edges], dtype=np.int64)
+        return np.asarray(np.searchsorted(reached, np.arange(len(starts)), side="right") - 1, dtype=np.int64)
+    return [bisect_right(edges, v) - 1 for v in starts]
+
+
+@dataclass(frozen=True)
+class Singles(Scale):
+    """Single numbers."""
+
+    name: str
+    starts: Sequence[Fraction]
+    example: str = "0,18,65"
+    grain: ClassVar[Fraction] = Fraction(1)  # compared with limits only where all are whole numbers
+
+    def read(self, written: End) -> Fraction:
+        if isinstance(written, date):
+            raise QuestionError(f"{self.name} holds numbers, not dates", hints=[f"{self.name}=18..65"])
+        if isinstance(written, Name):
+            what = f"{self.name} holds numbers; {written.text[:40]!r} is none"
+            raise QuestionError(what, hints=[f"{self.name}=18..65"])
+        return Fraction(exact(written, what=f"an edge of {self.name}"))
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether all are whole numbers, so that groups of them are called by the first and the last."""
+        if isinstance(self.starts, Evenly):
+            return self.starts.first.denominator == self.starts.step.denominator == 1
+        return all(v.denominator == 1 for v in self.starts)
+
+    @cached_property
+    def _ends(self) -> tuple[Fraction, Fraction]:
+        return ends_of(self.starts)
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        return self._ends[0], self._ends[1] + self.whole
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        """`0–9` for whole numbers, otherwise `0 to 10`; the last one is open."""
+        if high is None:
+            return f"{number_text(low)}+"
+        if self.whole and low.denominator == high.denominator == 1:
+            first, last = max(low, self._ends[0]), min(high - 1, self._ends[1])
+            return f"{number_text(first)}–{number_text(last)}" if last > first else number_text(first)
+        return f"{number_text(low)} to {number_text(high)}"
+
+    def inside(self, low: End, high: End) -> Sequence[int]:
+        first, last = self.read(low), self.read(high)
+        if isinstance(self.starts, Evenly):
+            after = self.starts.below(last)
+            return range(self.starts.below(first), after + (after < len(self.starts) and self.starts[after] == last))
+        return [k for k, v in enumerate(self.starts) if first <= v <= last]
+
+    def _width(self, width: str) -> Fraction:
+        size = Fraction(exact(width, what=f"the width of {self.name}"))
+        if size <= 0:
+            raise QuestionError(f"cannot group {self.name} by steps of {width}")
+        return size
+
+    def steps(self, width: str) -> tuple[Places, list[str]]:
+        """From one multiple of the width to the next."""
+        return self._by_width(width)
+
+    def _by_width(self, width: str) -> tuple[Places, list[str]]:
+        size = self._width(width)
+        place, groups = np.unique(_multiples(self.starts, size), return_inverse=True)
+        return groups.reshape(-1), [self.label(int(key) * size, (int(key) + 1) * size) for key in place]
+
+
+def _multiples(starts: Sequence[Fraction], size: Fraction) -> "np.ndarray[tuple[int], np.dtype[Any]]":
+    """How often a width goes into each number, rounded down."""
+    if isinstance(starts, Evenly):
+        common = math.lcm(starts.first.denominator, starts.step.denominator, size.denominator)
+        a, b, c = (int(x * common) for x in (starts.first, starts.step, size))
+        if max(abs(a), abs(a + b * len(starts)), c) < 1 << 62:
+            return (a + b * np.arange(len(starts), dtype=np.int64)) // c
+    return np.array([int(v // size) for v in starts], dtype=object)
+
+
+@dataclass(frozen=True)
+class Cells(Singles):
+    """Half-open cells of one width."""
+
+    step: Fraction = Fraction(1)
+    example: str = "0,20000,50000"
+    closed: ClassVar[bool] = True  # the last one holds its end
+    grain: ClassVar[Fraction] = Fraction(0)
+
+    @property
+    def reach(self) -> tuple[Fraction, Fraction]:
+        least, most = ends_of(self.starts)
+        return least, most + self.step
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        return self.reach
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        return f"{number_text(low)}+" if high is None else f"{number_text(low)} to {number_text(high)}"
+
+    def require_end(self, edge: Fraction) -> None:
+        """An edge inside a cell would leave open where the cell's records belong."""
+        low = self.starts[0]
+        if self.cuts(edge):
+            below = low + (edge - low) // self.step * self.step
+            raise QuestionError(
+                f"{self._shown(edge)} lies inside a step of {self.name}",
+                details=[f"The policy knows {self.name} in steps of {self.size} only."],
+                hints=[self._shown(below), self._shown(below + self.step)],
+            )
+
+    @property
+    def size(self) -> str:
+        """How wide a cell is, in words."""
+        return number_text(self.step)
+
+    def cuts(self, edge: Fraction) -> bool:
+        """Whether an edge lies inside a cell."""
+        low = self.starts[0]
+        return low < edge < self.starts[-1] + self.step and (edge - low) % self.step != 0
+
+    def inside(self, low: End, high: End) -> Sequence[int]:
+        first, last = self.read(low), self.read(high)
+        self.require_end(first)
+        self.require_end(last)
+        if isinstance(self.starts, Evenly):
+            return range(self.starts.below(first), self.starts.below(last - self.step + self.step / 2))
+        return [k for k, v in enumerate(self.starts) if first <= v and v + self.step <= last]
+
+    def compared(self, sign: str, end: End) -> Sequence[int]:
+        """A cell holds its lower end: from there on, or below it; above it, or up to it, would cut the cell in two."""
+        at = self.read(end)
+        low, high = self.starts[0], self.starts[-1] + self.step
+        upwards = sign in (">", ">=")
+        if sign in (">", "<="):
+            splits = low <= at < high
+        else:
+            splits = self.cuts(at) or (sign == "<" and at == high and self.closed)
+        if splits:
+            below = low + (at - low) // self.step * self.step
+            near = [x for x in (below, below + self.step) if (low <= x < high if upwards else low < x <= high)]
+            whole = [">=" if upwards else "<=" if x == high and self.closed else "<" for x in near]
+            raise QuestionError(
+                f"{self.name}{sign}{self._shown(at)} lies inside a step of {self.name}",
+                details=[f"The policy knows {self.name} in steps of {self.size} only, each with its lower end."],
+                hints=[f"{self.name}{says}{self._shown(x)}" for says, x in zip(whole, near, strict=True)],
+            )
+        if upwards:
+            return super().compared(">=", at)
+        return super().compared("<", at) if at < high else range(len(self.starts))
+
+    def _shown(self, at: Fraction) -> str:
+        return number_text(at)
+
+    def steps(self, width: str) -> tuple[Places, list[str]]:
+        """From one multiple of the width to the next; it must not cut cells."""
+        size = self._width(width)
+        for key in np.unique(_multiples(self.starts, size)):
+            self.require_end((int(key) + 1) * size)
+        return super().steps(width)
+
+
+@dataclass(frozen=True)
+class ColumnOfCells(Cells):
+    """A column of a series: cells as well, but version 0.1.0 let conditions and groups cut them.
+
+    A cell then counted by its middle.  Stored questions go on meaning that; new ones are refused
+    (`grouping.require_honest`).
+    """
+
+    middles: tuple[Fraction, ...] = ()
+
+    def strict(self) -> Cells:
+        """The same cells, which nothing may cut."""
+        return Cells(self.name, self.starts, step=self.step)
+
+    def inside(self, low: End, high: End) -> Sequence[int]:
+        """The cells between the two; where an end cuts one, those with their middles between the two."""
+        first, last = self.read(low), self.read(high)
+        if self.cuts(first) or self.cuts(last):
+            return [k for k, v in enumerate(self.middles) if first <= v <= last]
+        return super().inside(low, high)
+
+    def steps(self, width: str) -> tuple[Places, list[str]]:
+        """From one multiple of the width to the next, by the cells' middles."""
+        return replace(self, starts=self.middles)._by_width(width)
+
+    def places(self, edges: Sequence[Fraction]) -> Places:
+        return _between(edges, self.middles)
+
+
+@dataclass(frozen=True)
+class SideOfGrid(Cells):
+    """The steps of one side of a grid, in which several cells lie each.
+
+    Their ends need not be decimal numbers.  Coordinates are compared with them in float64, so that a number which is
+    the same as an end there says exactly what the end says, and is how people write it.
+
+    >>> side = SideOfGrid("home.latitude", [Fraction(k, 3) for k in (0, 0, 1, 1, 2, 2)], step=Fraction(1, 3))
+    >>> side.compared(">=", "0.6666666666666666"), side.range_words("0.3333333333333333", Fraction(1))
+    ([4, 5], '0.3333333333333333 to 1')
+    """
+
+    def read(self, written: End) -> Fraction:
+        at, low = super().read(written), self.starts[0]
+        end = low + round((at - low) / self.step) * self.step
+        return end if float(end) == float(at) else at
+
+    @property
+    def size(self) -> str:
+        return rough_text(self.step)
+
+    def _shown(self, at: Fraction) -> str:
+        return float_text(at)
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        return f"{float_text(low)}+" if high is None else f"{float_text(low)} to {float_text(high)}"
+
+    def range_words(self, low: End, high: End) -> str:
+        """Half open, but for the end of the box."""
+        first, last = self.starts[0], self.starts[-1] + self.step
+        at, to = (max(min(self.read(end), last), first) for end in (low, high))
+        return f"{float_text(at)} to {'' if to == last else 'below '}{float_text(to)}"
+
+
+def float_text(at: Fraction) -> str:
+    """A number, or the fewest digits that are the same in float64.
+
+    >>> float_text(Fraction(1, 4)), float_text(Fraction(2, 3))
+    ('0.25', '0.6666666666666666')
+    """
+    text = number_text(at)
+    return format(Decimal(repr(float(at))), "f") if "/" in text else text
+
+
+def rough_text(size: Fraction) -> str:
+    """A number, or three digits of it."""
+    text = number_text(size)
+    return digits(float(size)) if "/" in text else text
+
+
+@dataclass(frozen=True)
+class Clock(Cells):
+    """Times of day in half-open cells, in hours since midnight."""
+
+    example: str = "0,6,12,18"
+    closed: ClassVar[bool] = False
+
+    def _shown(self, at: Fraction) -> str:
+        return clock_text(at)
+
+    def read(self, written: End) -> Fraction:
+        hours = hours_of(written)
+        return super().read(written) if hours is None else hours
+
+    def label(self, low: Fraction, high: Fraction | None) -> str:
+        first, last = self.starts[0], self.starts[-1] + self.step
+        if high is None:
+            return f"{clock_text(low)}+"
+        return f"{clock_text(max(low, first))}–{clock_text(min(high, last))}"
+
+    def require_end(self, edge: Fraction) -> None:
+        if self.cuts(edge):
+            below = self.starts[0] + (edge - self.starts[0]) // self.step * self.step
+            raise QuestionError(
+                f"{clock_text(edge)} lies inside a step of {self.name}",
+                details=[f"The policy knows {self.name} in steps of {number_text(self.step)} hours only."],
+                hints=[clock_text(below), clock_text(below + self.step)],
+            )
+
+
+def clock_text(hours: Fraction) -> str:
+    """A time of day, with seconds where it has some.
+
+    >>> clock_text(Fraction(33, 4)), clock_text(Fraction(24))
+    ('08:15', '24:00')
+    """
+    if (hours * 3600).denominator != 1 or not 0 <= hours <= 24:
+        return number_text(hours)
+    minutes, seconds = divmod(int(hours * 3600), 60)
+    return f"{minutes // 60:02}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")

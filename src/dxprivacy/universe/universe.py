@@ -1,0 +1,320 @@
+"""The universe: every record that could occur, as a product of attributes, with an index for each.
+
+Cell index = mixed radix over the attributes, the last one fastest (numpy's C order).  A universe given as a plain list
+of elements is a product of one attribute.  Nobody enumerates a product: what is worked out for it is worked out
+attribute by attribute, or for the few cells that matter.  Arrays of cells hold 64-bit numbers; where a universe has
+more cells than these can number, they hold Python's whole numbers instead (`Universe.numbered`).
+
+Where records may be added and removed, one more element stands behind the product: `absent`, the record of somebody who
+is not in the data.  So it does where people have several rows: of somebody who has fewer, the others are absent.  No
+question counts it.
+
+How the lines of the data are written (`file`) is a public fact, too: it decides which record a line is.
+"""
+
+import weakref
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dxprivacy.errors import PolicyError, QuestionError, did_you_mean
+from dxprivacy.exact.arrays import Ints, read_only
+from dxprivacy.formats.canonical import digest_of
+from dxprivacy.universe.attributes.attribute import Attribute
+from dxprivacy.universe.attributes.attribute_kinds import attribute_from_spec
+from dxprivacy.universe.attributes.listed_values import Values
+from dxprivacy.universe.file_format import KIND as FILE
+from dxprivacy.universe.file_format import PLAIN, FileFormat
+from dxprivacy.universe.people import PEOPLE, People
+from dxprivacy.wording import repr_of_half_built
+
+_WORTH_REMEMBERING = 500  # cells
+_NUMBERED = 1 << 62  # so many cells have 64-bit numbers, and sums of two of these
+ABSENT = "absent"
+REPLACE = "replace"
+
+
+@repr_of_half_built
+class Universe:
+    """A product of named attributes.
+
+    >>> u = Universe([Values(name="sex", values=("M", "F"), has_other=False),
+    ...               Values(name="native", values=("Y", "N"), has_other=False)])
+    >>> u.size, u.index([{"sex": "F", "native": "Y"}]).tolist(), u.record(3)
+    (4, [2], {'sex': 'F', 'native': 'N'})
+    """
+
+    def __init__(
+        self,
+        attributes: Iterable[Attribute],
+        *,
+        max_records: int | None = None,
+        people: People | None = None,
+        file: FileFormat = PLAIN,
+    ) -> None:
+        self.attributes: tuple[Attribute, ...] = tuple(attributes)
+        self.file = file
+        if not self.attributes:
+            raise PolicyError("a universe needs at least one attribute")
+        names = [a.name for a in self.attributes]
+        for name in names:
+            if names.count(name) > 1:
+                raise PolicyError(f"attribute {name} is declared twice")
+        self.shape: tuple[int, ...] = tuple(a.size for a in self.attributes)
+        size = 1
+        for n in self.shape:
+            size *= n
+        self.cells: int = size
+        self.people = people
+        if people is not None and people.table is not None:
+            _require_both(names, people.table.attributes)
+        self.max_records = max_records if people is None else people.max_rows
+        if max_records is not None and not 1 <= max_records < 1 << 50:
+            raise PolicyError(f"max_records is {max_records}; it must be positive", hints=["max_records = 1000000"])
+        self.absent: int | None = None if max_records is None and people is None else size
+        self.size: int = size + (self.absent is not None)
+
+    @classmethod
+    def listed(cls, elements: Iterable[object], *, name: str = "element") -> "Universe":
+        """A universe given element by element, without `other`.
+
+        >>> Universe.listed(["a", "b", "c"]).size
+        3
+        """
+        return cls([Values(name=name, values=tuple(str(e) for e in elements), has_other=False)])
+
+    @classmethod
+    def from_spec(cls, spec: object) -> "Universe":
+        """The universe that `spec()` describes; its digest is the same.
+
+        >>> u = Universe.listed("abc")
+        >>> Universe.from_spec(u.spec()) == u
+        True
+        """
+        if not isinstance(spec, (list, tuple)):
+            raise PolicyError("the description of a universe is damaged")
+        parts, most, file = list(spec), None, PLAIN
+        if parts and isinstance(parts[-1], Mapping) and parts[-1].get("kind") == ABSENT:
+            last = parts.pop()
+            most = last.get("max_records")
+            if set(last) != {"kind", "max_records"} or type(most) is not int:
+                raise PolicyError("the description of a universe is damaged")
+        people = None
+        if parts and isinstance(parts[-1], Mapping) and parts[-1].get("kind") == PEOPLE and most is None:
+            people = People.from_spec(parts.pop())
+        if parts and isinstance(parts[-1], Mapping) and parts[-1].get("kind") == FILE:
+            file = FileFormat.from_spec(parts.pop())
+        return cls([attribute_from_spec(part) for part in parts], max_records=most, people=people, file=file)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Universe) and self.digest == other.digest)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        product = " × ".join(f"{a.name} {a.size}" for a in self.attributes)
+        return f"Universe({self.cells:,} cells = {product}{'' if self.absent is None else ', and absent'})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names, in order."""
+        return tuple(a.name for a in self.attributes)
+
+    def axis(self, name: str) -> int:
+        """The position of an attribute."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise QuestionError(
+                f"no attribute “{name}”",
+                details=[f"there are: {', '.join(self.names)}"],
+                hints=did_you_mean(name, self.names),
+            ) from None
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """How far the cell index moves for one step along each attribute."""
+        out, stride = [], 1
+        for n in reversed(self.shape):
+            out.append(stride)
+            stride *= n
+        return tuple(reversed(out))
+
+    @cached_property
+    def is_wide(self) -> bool:
+        """Whether it has more cells than 64-bit numbers can tell apart."""
+        return self.size >= _NUMBERED
+
+    def numbered(self, cells: "Iterable[int] | Ints") -> Ints:
+        """Cells as an array to calculate with: of Python's whole numbers where 64 bits would not hold them.
+
+        >>> Universe([Values(name=f"a{k}", values=tuple("abcd")) for k in range(30)]).numbered([5**29]).dtype
+        dtype('O')
+        """
+        given = cells if isinstance(cells, np.ndarray) else np.array(list(cells), dtype=object)
+        return given.astype(object if self.is_wide else np.int64)
+
+    def offsets(self, axis: int, values: Ints) -> Ints:
+        """How far the cell index moves from the first value of an attribute to each of some others."""
+        return self.numbered(values) * self.strides[axis]
+
+    def along(self, axis: int, cells: Ints) -> Ints:
+        """The value index along one attribute, of many cells.
+
+        Whoever looks at many rows asks again and again for the same cells: of arrays that nobody can write to, the
+        last few are remembered.
+        """
+        if cells.flags.writeable or len(cells) < _WORTH_REMEMBERING:
+            return self._along(axis, cells)
+        found = next((values for known, values in self._told if known() is cells), None)
+        if found is None:
+            found = {}
+            self._told.append((weakref.ref(cells), found))
+        if axis not in found:
+            found[axis] = read_only(self._along(axis, cells))
+        return found[axis]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was remembered: only attributes go to another process."""
+        return {name: value for name, value in vars(self).items() if name != "_told"}
+
+    @cached_property
+    def _told(self) -> "deque[tuple[weakref.ref[Ints], dict[int, Ints]]]":
+        return deque(maxlen=4)
+
+    def _along(self, axis: int, cells: Ints) -> Ints:
+        if self.is_wide and cells.dtype != object:
+            cells = cells.astype(object)
+        return np.asarray(cells // self.strides[axis] % self.shape[axis], dtype=np.int64)
+
+    def keys(self, i: Ints, j: Ints) -> Ints:
+        """Rows of 64-bit numbers, one for each pair of cells: equal for equal pairs, in whatever order."""
+        ends = np.minimum(i, j), np.maximum(i, j)
+        if self.is_wide:
+            columns = [self.along(axis, end) for end in ends for axis in range(len(self.shape))]
+            gone = [np.asarray(end == self.absent, dtype=np.int64) for end in ends]
+            return np.stack([*columns, *gone], axis=1)
+        return np.stack(ends, axis=1)
+
+    def index(self, records: Sequence[Mapping[str, object]]) -> Ints:
+        """Cells of many records; unlisted values go to `other`."""
+        cells = self.numbered([0] * len(records))
+        for axis, attribute in enumerate(self.attributes):
+            try:
+                column = [record[attribute.name] for record in records]
+            except KeyError:
+                raise QuestionError(f"a record lacks {attribute.name}") from None
+            cells = cells + self.offsets(axis, attribute.encode(column))
+        return cells
+
+    def record(self, cell: int) -> dict[str, str]:
+        """The record in a cell, as labels."""
+        if not 0 <= cell < self.size:
+            raise QuestionError(f"there is no cell {cell}; the universe has {self.size:,}")
+        if cell == self.absent:
+            return dict.fromkeys(self.names, ABSENT)
+        return {
+            a.name: a.label(cell // stride % a.size) for a, stride in zip(self.attributes, self.strides, strict=True)
+        }
+
+    def records(self, cells: Iterable[int]) -> list[dict[str, str]]:
+        """Records of many cells."""
+        chosen = self.numbered(cells)
+        if chosen.size and not (chosen.min() >= 0 and chosen.max() < self.size):
+            raise QuestionError(f"cells lie between 0 and {self.size - 1:,}")
+        columns = [a.decode(self.along(k, chosen)) for k, a in enumerate(self.attributes)]
+        rows = zip(chosen.tolist(), *columns, strict=True)
+        return [self.record(c) if c == self.absent else dict(zip(self.names, row, strict=True)) for c, *row in rows]
+
+    def tell(self, i: int, j: int) -> tuple[str, str]:
+        """Two records in words: only the attributes in which they differ, by name unless one value is a word.
+
+        >>> u = Universe([Values(name="sex", values=("M", "F")), Values(name="native", values=("Y", "N"))])
+        >>> u.tell(0, 1)
+        ('Y', 'N')
+        """
+        a, b = self.record(i), self.record(j)
+        if self.absent in (i, j):
+            return self._whole(i), self._whole(j)
+        differing = [name for name in self.names if a[name] != b[name]]
+        # A name such as `Ohio` needs no attribute before it; a number does: 0 may be anything.
+        named = len(differing) > 1 or not all(record[name][:1].isalpha() for record in (a, b) for name in differing)
+
+        def say(record: dict[str, str]) -> str:
+            return ", ".join(f"{name} {record[name]}" if named else record[name] for name in differing)
+
+        return say(a), say(b)
+
+    def _whole(self, cell: int) -> str:
+        """A whole record in words."""
+        if cell == self.absent:
+            return ABSENT
+        record = self.record(cell)
+        bare = len(record) == 1 and all(label[:1].isalpha() for label in record.values())
+        return ", ".join(record.values() if bare else (f"{name} {label}" for name, label in record.items()))
+
+    @cached_property
+    def digest(self) -> str:
+        """What identifies this universe."""
+        return digest_of(self.spec())
+
+    def spec(self) -> list[dict[str, Any]]:
+        """All public facts, canonically."""
+        return [a.spec() for a in self.attributes] + self.file.spec() + self._absence()
+
+    def _absence(self) -> list[dict[str, Any]]:
+        """Why there is `absent`, where there is."""
+        if self.people is not None:
+            return [self.people.spec()]
+        return [] if self.absent is None else [{"kind": ABSENT, "max_records": self.max_records}]
+
+    def like(self, attributes: Iterable[Attribute], *, file: FileFormat | None = None) -> "Universe":
+        """Other attributes of the same people: what may be absent here may be absent there."""
+        lines, some = self.file if file is None else file, tuple(attributes)
+        if self.people is not None:
+            return Universe(some, people=self.people.telling([a.name for a in some]), file=lines)
+        return Universe(some, max_records=self.max_records, file=lines)
+
+    def onto(self, axes: Sequence[int]) -> "Universe":
+        """Some of the attributes, without `absent`: what of a record questions about them can see."""
+        return Universe([self.attributes[axis] for axis in axes])
+
+    @cached_property
+    def present(self) -> "Universe":
+        """The same without `absent`."""
+        return self if self.absent is None else Universe(self.attributes, file=self.file)
+
+    @property
+    def privacy_unit(self) -> str:
+        """What one record, or one person, may do: be replaced by another one, or also be added and removed."""
+        if self.people is not None:
+            return f"{PEOPLE}-{REPLACE if self.people.max_people is None else 'add-remove'}"
+        return REPLACE if self.absent is None else "add-remove"
+
+    @property
+    def rows_each(self) -> int:
+        """How many rows of one person count at most: a whole person may show so many times as much as one row."""
+        return 1 if self.people is None else self.people.at_most
+
+    def units(self) -> dict[str, str]:
+        """The units of numbers, by `attribute` or `attribute.property`: words for people, no part of the digest."""
+        out = {a.name: a.unit for a in self.attributes if a.unit}
+        facts = {f"{a.name}.{f.name}": f.unit for a in self.attributes for f in a.declared if f.unit}
+        return out | facts
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: everything that questions and metrics refer to."""
+        return {"digest": self.digest, "attributes": self.spec(), "units": self.units()}
+
+
+def _require_both(names: Sequence[str], of_people: Sequence[str]) -> None:
+    """Attributes of people are some of all, and not all: what is counted are rows."""
+    if not of_people or len(set(of_people)) < len(of_people) or not set(of_people) < set(names):
+        raise PolicyError(
+            "a table of people tells some attributes, and the rows tell others",
+            hints=[('from = "person"', "for an attribute that stands in the table of people")],
+        )

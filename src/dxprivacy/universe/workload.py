@@ -1,0 +1,278 @@
+"""A workload: questions bound to a universe, as rows of integers, with the recipe from rows to answers."""
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, chain
+from typing import overload
+
+import numpy as np
+
+from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.exact.arrays import Bools, Floats, Ints
+from dxprivacy.exact.frozen_values import changed
+from dxprivacy.formats.canonical import canonical
+from dxprivacy.universe.answers import Linear, Recipe
+from dxprivacy.universe.blocks import Block, Differences, PeopleTable
+from dxprivacy.universe.occupied import Counted, Occupied
+from dxprivacy.universe.universe import Universe
+
+
+@dataclass(frozen=True, slots=True)  # there may be hundreds of thousands
+class Answer:
+    """One number that the user gets: what it is called, its recipe, unit, target, weight and groups."""
+
+    label: str
+    question: int
+    recipe: Recipe
+    unit: str = ""
+    within: Fraction | None = None
+    weight: Fraction = Fraction(1)
+    groups: tuple[tuple[str, str], ...] = ()  # by what it is grouped, and its label there
+    blur_bias: float = 0.0  # the largest part of one record that a soft border puts on its other side
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The rows it is made of."""
+        return self.recipe.rows
+
+
+class RowByRow(Sequence[Answer]):
+    """An answer for each row, called by its number: made when somebody asks for it.
+
+    >>> RowByRow(3, Fraction(1))[2].label
+    'row 3'
+    """
+
+    def __init__(self, rows: int, unit: Fraction, first: int = 0, question: int = 0) -> None:
+        self._rows, self._unit, self._first, self._question = rows, unit, first, question
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @overload
+    def __getitem__(self, k: int) -> Answer: ...
+    @overload
+    def __getitem__(self, k: slice) -> Sequence[Answer]: ...
+    def __getitem__(self, k: int | slice) -> Answer | Sequence[Answer]:
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(self._rows))]
+        at = range(self._rows)[k]
+        return Answer(f"row {at + 1}", self._question, Linear(self._first + at, self._unit))
+
+    def moved(self, rows: int, questions: int) -> "RowByRow":
+        """The same further down, among other questions."""
+        return RowByRow(self._rows, self._unit, self._first + rows, self._question + questions)
+
+
+class OneAfterAnother(Sequence[Answer]):
+    """The answers of several workloads, each as it was made."""
+
+    def __init__(self, parts: Sequence[Sequence[Answer]]) -> None:
+        self._parts = parts
+        self._starts = [0, *accumulate(len(part) for part in parts)]
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    @overload
+    def __getitem__(self, k: int) -> Answer: ...
+    @overload
+    def __getitem__(self, k: slice) -> Sequence[Answer]: ...
+    def __getitem__(self, k: int | slice) -> Answer | Sequence[Answer]:
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(len(self)))]
+        at = range(len(self))[k]
+        part = bisect_right(self._starts, at) - 1
+        return self._parts[part][at - self._starts[part]]
+
+    def __iter__(self) -> Iterator[Answer]:
+        for part in self._parts:
+            yield from part
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Q (K x N) on the integer grid, in blocks."""
+
+    universe: Universe
+    blocks: tuple[Block, ...]
+    answers: Sequence[Answer]
+    titles: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.blocks or not self.rows:
+            raise UsageError("ask at least one question")
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """The first row of each block."""
+        return tuple(int(x) for x in np.cumsum([0] + [b.rows for b in self.blocks])[:-1])
+
+    @cached_property
+    def rows(self) -> int:
+        """K."""
+        return sum(b.rows for b in self.blocks)
+
+    @cached_property
+    def units(self) -> tuple[Fraction, ...]:
+        """What one step on the grid means, per row."""
+        return tuple(b.unit for b in self.blocks for _ in range(b.rows))
+
+    @cached_property
+    def block_of(self) -> Ints:
+        """The block of each row."""
+        return np.repeat(np.arange(len(self.blocks)), [b.rows for b in self.blocks]).astype(np.int64)
+
+    @property
+    def asks(self) -> tuple[tuple[int, ...], ...]:
+        """The attributes that each block of counts and sums of rows looks at."""
+        return tuple(b.axes for b in self.blocks if not isinstance(b, PeopleTable))
+
+    @property
+    def asks_people(self) -> tuple[tuple[int, ...], ...]:
+        """The attributes that each block looks at that counts people."""
+        return tuple(b.axes for b in self.blocks if isinstance(b, PeopleTable))
+
+    @cached_property
+    def wholes(self) -> tuple[tuple[Block, int], ...]:
+        """The blocks that are accounted as a whole, counts of people and maps, with their first rows."""
+        placed = zip(self.blocks, self.offsets, strict=True)
+        return tuple((block, start) for block, start in placed if not block.by_pairs)
+
+    @cached_property
+    def in_wholes(self) -> Bools:
+        """Whether each row is in one of them."""
+        out = np.zeros(self.rows, dtype=bool)
+        for block, start in self.wholes:
+            out[start : start + block.rows] = True
+        return out
+
+    @cached_property
+    def by_pairs(self) -> "Workload | None":
+        """What is accounted pair by pair of records; None where nothing is left."""
+        if not self.wholes:
+            return self
+        blocks = tuple(block for block in self.blocks if block.by_pairs)
+        if not blocks:
+            return None
+        place = (np.cumsum(~self.in_wholes) - 1).tolist()
+        mine = [a for a in self.answers if not self.in_wholes[list(a.rows)].any()]
+        answers = tuple(changed(a, recipe=a.recipe.moved(place[a.rows[0]] - a.rows[0])) for a in mine)
+        return Workload(self.universe, blocks, answers, self.titles)
+
+    @property
+    def largest(self) -> int:
+        """The largest absolute entry on the grid."""
+        return max(b.largest for b in self.blocks)
+
+    @cached_property
+    def width(self) -> int:
+        """In how many rows one record can count, at most."""
+        return sum(b.width for b in self.blocks)
+
+    def differences(self, i: Ints, j: Ints) -> Differences:
+        """|Q_ki - Q_kj|, sparse, over all rows."""
+        parts = [b.differences(i, j) for b in self.blocks]
+        return (
+            np.concatenate([p[0] for p in parts]),
+            np.concatenate([p[1] + offset for p, offset in zip(parts, self.offsets, strict=True)]),
+            np.concatenate([p[2] for p in parts]),
+        )
+
+    def touched(self, i: Ints, j: Ints) -> tuple[Ints, Ints]:
+        """Which rows of Q differ between two records: the pair's place, and the row; of a map none, of people all."""
+        pairs: list[Ints] = [np.zeros(0, dtype=np.int64)]
+        rows: list[Ints] = [np.zeros(0, dtype=np.int64)]
+        for block, start in zip(self.blocks, self.offsets, strict=True):
+            told = block.groups if isinstance(block, PeopleTable) else block if block.by_pairs else None
+            if told is not None:
+                pair, row, _ = told.differences(i, j)
+                pairs.append(pair)
+                rows.append(row + start)
+        return np.concatenate(pairs), np.concatenate(rows)
+
+    def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
+        """sum_k w_k |Q_ki - Q_kj| for each pair."""
+        total = np.zeros(len(i))
+        for block, start in zip(self.blocks, self.offsets, strict=True):
+            total += block.loads(i, j, weights[start : start + block.rows])
+        return total
+
+    def answer(self, counts: Ints | Counted) -> Ints:
+        """Q x in 64-bit integers, from one count for each cell or from the cells that have any."""
+        found = Occupied.dense(self.universe, counts) if isinstance(counts, np.ndarray) else counts
+        return np.concatenate(
+            [b.answer((found.by_person if isinstance(b, PeopleTable) else found.over)(b.axes)) for b in self.blocks]
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """Identifies the rows, however they were asked for: see docs/formats.md."""
+        out = hashlib.sha256(f"{self.universe.digest}\n".encode())
+        for block in self.blocks:
+            parts = block.parts()
+            lengths = [len(part) for part in parts]
+            head = {"kind": block.kind, "unit": str(block.unit), "bias": str(block.bias), "parts": lengths}
+            out.update(f"{canonical(head)}\n".encode())
+            for part in parts:
+                out.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
+        return out.hexdigest()
+
+    def columns(self, cells: Ints) -> Ints:
+        """Q_i of some cells, side by side."""
+        return np.vstack([b.columns(cells) for b in self.blocks])
+
+    def row(self, k: int) -> "Workload":
+        """Row k as a workload of its own; called like the answer that it is, if it is one by itself."""
+        if not 0 <= k < self.rows:
+            raise QuestionError(f"there is no row {k + 1} among {self.rows:,}")
+        at = int(self.block_of[k])
+        block = self.blocks[at].row(k - self.offsets[at])
+        answer = self._alone.get(k, Answer(f"row {k + 1}", 0, Linear(0, block.unit, block.bias)))
+        answer = replace(answer, question=0, within=None, weight=Fraction(1))
+        return Workload(self.universe, (block,), (answer,), (answer.label,))
+
+    @cached_property
+    def _alone(self) -> dict[int, Answer]:
+        """The answers that are one row each, by row, as answers of the first row."""
+        alone = ((a, a.recipe.single) for a in self.answers)
+        return {row: replace(a, recipe=a.recipe.moved(-row)) for a, row in alone if row is not None}
+
+    def dense(self) -> Ints:
+        """The whole matrix; for tests and small universes."""
+        return np.vstack([b.dense() for b in self.blocks])
+
+
+def stack(workloads: Sequence[Workload]) -> Workload:
+    """Several workloads over one universe as one."""
+    if not workloads:
+        raise UsageError("ask at least one question")
+    if len(workloads) == 1:
+        return workloads[0]
+    universe = workloads[0].universe
+    blocks: list[Block] = []
+    answers: list[Sequence[Answer]] = []
+    titles: list[str] = []
+    rows = 0
+    for w in workloads:
+        if w.universe != universe:
+            raise QuestionError("questions about different universes cannot be asked together")
+        answers.append(_moved(w.answers, rows, len(titles)))
+        blocks += w.blocks
+        titles += w.titles
+        rows += w.rows
+    lazily = any(isinstance(part, RowByRow) for part in answers)
+    together = OneAfterAnother(answers) if lazily else tuple(chain.from_iterable(answers))
+    return Workload(universe, tuple(blocks), together, tuple(titles))
+
+
+def _moved(answers: Sequence[Answer], rows: int, questions: int) -> Sequence[Answer]:
+    if isinstance(answers, RowByRow):
+        return answers.moved(rows, questions)
+    if not rows and not questions:
+        return answers
+    return [changed(a, question=a.question + questions, recipe=a.recipe.moved(rows)) for a in answers]
