@@ -239,19 +239,17 @@ def test_a_ledger_keeps_units_and_points_so_that_it_needs_no_other_file(tmp_path
     Ledger.open(tmp_path / "ledger.db", back).close()
 
 
-def test_a_ledger_of_0_1_0_without_units_asks_for_the_policy_where_the_plan_has_some(house, monkeypatch, release):
+def test_a_ledger_without_the_units_of_a_plan_asks_for_the_policy(house, monkeypatch, release):
     curator, analyst, desk = house
     from dxprivacy.ledger.policy_versions import Version
 
     written = Version.content
 
-    def as_before(self, shares):  # what 0.1.0 wrote
-        data = json.loads(written(self, shares))
-        del data["units"]
-        return json.dumps(data)
+    def without_units(self, shares):
+        return json.dumps(json.loads(written(self, shares)) | {"units": {}})
 
     with monkeypatch.context() as earlier:
-        earlier.setattr(Version, "content", as_before)
+        earlier.setattr(Version, "content", without_units)
         unused_ledger(curator / "ledger.db", dx.Policy.load(curator / "policy.toml")).close()
     if os.geteuid() == 0:
         for path in curator.iterdir():

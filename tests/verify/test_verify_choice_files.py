@@ -5,14 +5,13 @@ import json
 import random
 import shutil
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import NotVerified, UsageError
 from dxprivacy.queries.selections import quantile
-from dxprivacy.verify import not_checked, reading, verify, verify_data
+from dxprivacy.verify import not_checked, reading, verify_data
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.questions import ask
 from dxprivacy.verify.universe import Universe
@@ -21,8 +20,6 @@ from verify.edits import at, changed, edit, places, put, resealed, same
 from verify.test_verify_ledger import rechain, tamper
 from verify.test_verify_refuses import refusal
 
-KEPT = Path(__file__).parents[1] / "data"
-OLD = {"v0_1_0": "ledger.db", "v0_2_0_dev": "survey.db"}
 SURVEY = [
     dx.most_common("sex"),
     dx.most_common(dx.table("home", where={"sex": "F"})),
@@ -70,16 +67,6 @@ def test_every_kind_of_choice_is_verified_alone_and_with_its_ledger(chosen):
         assert names == ["format", "digests", "candidates", "short by", "certificate", "worst case"]
         names = [check.name for check in verify_data({**made, "repeated": True}, ledger)]
         assert names[-5:] == ["promise", "chain", "policy", "entry", "budget"]
-
-
-@pytest.mark.parametrize("version", OLD)
-def test_choices_that_earlier_versions_wrote_are_verified(version, tmp_path):
-    shutil.copytree(KEPT / version, tmp_path / "old")
-    files = sorted((tmp_path / "old" / "choices").glob("*.json"))
-    assert files
-    for file in files:
-        assert list(verify(file))
-        assert list(verify(file, tmp_path / "old" / OLD[version]))[-1].name == "budget"
 
 
 def test_a_planned_choice_has_no_ledger(chosen):

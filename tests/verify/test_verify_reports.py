@@ -17,11 +17,17 @@ from dxprivacy.mechanisms.smalldb.plan import make_smalldb
 from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan
 from dxprivacy.mechanisms.synthesis.tried_out import Expectation
 from dxprivacy.verify import not_checked, verify, verify_data
+from trust.forge import run
 from verify.edits import at, changed, edit, places, put, same
 from verify.test_verify_ledger import rechain, tamper
 from verify.test_verify_refuses import refusal
 
-KEPT = Path(__file__).parents[1] / "data" / "v0_2_0_dev"
+SMALL = Path(__file__).parents[1] / "data" / "screens"
+MADE = {
+    "direct": ("count by job", "--share", "10%"),
+    "mwem": ("count by job", "count by old", "--rounds", "2", "--share", "40%"),
+    "smalldb": ("count by job", "count by old", "--share", "30%"),
+}
 POLICY = """
 title = "Jobs"
 dataset = "jobs"
@@ -71,21 +77,31 @@ def made(tmp_path_factory):
     return out, folder / "ledger.db"
 
 
-@pytest.fixture
-def kept(tmp_path):
-    """The files of the version before, and their ledger."""
-    shutil.copytree(KEPT, tmp_path / "old")
-    return tmp_path / "old"
+@pytest.fixture(scope="module")
+def by_command(tmp_path_factory):
+    """A report of each method, made by `dxp synth`, and their ledger."""
+    folder = tmp_path_factory.mktemp("by_command")
+    policy, data = (str(SMALL / f"small.{kind}") for kind in ("toml", "csv"))
+    for name, asked in MADE.items():
+        given = (
+            "--data",
+            data,
+            "--ledger",
+            str(folder / "small.db"),
+            "--new-ledger",
+            "--out",
+            str(folder / f"{name}.csv"),
+        )
+        done = run(["synth", policy, *asked, "--method", name, *given])
+        assert done["returncode"] == 0, done["stderr"]
+    return folder
 
 
-METHODS = ("direct", "mwem", "smalldb")
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_reports_of_an_earlier_version_are_verified(kept, method):
-    alone = [check.name for check in verify(kept / f"{method}-report.json")]
+@pytest.mark.parametrize("method", MADE)
+def test_reports_of_the_command_are_verified(by_command, method):
+    alone = [check.name for check in verify(by_command / f"{method}-report.json")]
     assert alone[:2] == ["format", "answers"]
-    names = [check.name for check in verify(kept / f"{method}-report.json", kept / "small.db")]
+    names = [check.name for check in verify(by_command / f"{method}-report.json", by_command / "small.db")]
     assert names[: len(alone)] == alone
     assert {"chain", "policy", "promise", "budget"} <= set(names)
 
@@ -102,9 +118,9 @@ def test_new_reports_are_verified_with_what_is_special_about_them(made):
     assert reports["again"]["promise"] != reports["means"]["promise"]  # all releases so far are more by then
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_command_exits_with_0_and_lists_what_could_not_be_checked(kept, method, monkeypatch, capsys):
-    monkeypatch.chdir(kept)
+@pytest.mark.parametrize("method", MADE)
+def test_the_command_exits_with_0_and_lists_what_could_not_be_checked(by_command, method, monkeypatch, capsys):
+    monkeypatch.chdir(by_command)
     for more in ((), ("--ledger", "small.db")):
         monkeypatch.setattr(sys, "argv", ["dxp", "verify", f"{method}-report.json", *more])
         with pytest.raises(SystemExit) as left:
@@ -148,7 +164,7 @@ def test_every_edit_is_refused_or_named(made, method, with_ledger):
     assert refused > (20 if with_ledger else 5)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", MADE)
 def test_random_edits_are_refused_or_named(made, method):
     reports, ledger = made
     data = reports[method]
@@ -164,7 +180,7 @@ def test_random_edits_are_refused_or_named(made, method):
 ASKED_IN = (("plan", "questions"), ("plan", "put"))  # read with the universe at hand, which only the ledger has
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", MADE)
 def test_no_member_may_be_missing_or_added_anywhere(made, method):
     data = made[0][method]
     for path in list(places(data))[1:]:
@@ -284,9 +300,9 @@ def test_an_outcome_that_was_forged_in_the_ledger_is_noticed(made, tmp_path, met
     assert isinstance(refusal(reports[method], forged), NotVerified)
 
 
-def test_another_ledger_and_none_are_told_apart(made, kept, tmp_path):
+def test_another_ledger_and_none_are_told_apart(made, by_command, tmp_path):
     report = made[0]["mwem"]
-    assert isinstance(refusal(report, kept / "small.db"), NotVerified)
+    assert isinstance(refusal(report, by_command / "small.db"), NotVerified)
     with pytest.raises(LedgerError):
         list(verify_data(report, tmp_path / "nothing.db"))
 

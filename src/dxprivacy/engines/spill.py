@@ -19,7 +19,7 @@ from pathlib import Path
 _NAMED = re.compile(r"dxprivacy(\.new)?-[A-Za-z0-9_]+")  # as tempfile.mkdtemp makes them
 _NEW = "dxprivacy.new-"  # until it is locked: nothing is written to it before
 _LOCK = "owner.lock"
-_UNLOCKED_FOR = 86_400.0  # seconds after which a folder without a lock is nobody's: version 0.1.0 made such
+_UNLOCKED_FOR = 86_400.0  # seconds after which a folder without a lock was left by a process that is gone
 
 
 _alive: "weakref.WeakSet[Spill]" = weakref.WeakSet()

@@ -73,10 +73,7 @@ PLAN = _json(versions.PLAN)
 RELEASE = _json(versions.RELEASE)
 CHOICE = _json(versions.CHOICE)
 REPORT = _json(versions.REPORT)
-_ANSWERS = (
-    rb"[^\r\n]*\bvalue,low,high,unit,(question(,note)?|note,label)\r?\n"  # the first as earlier versions wrote it
-)
-ANSWERS = Kind.beginning("table of released answers", _ANSWERS)
+ANSWERS = Kind.beginning("table of released answers", rb"[^\r\n]*\bvalue,low,high,unit,note,label\r?\n")
 MARKDOWN = Kind.beginning("page of Markdown", rb"<!-- made by dxprivacy -->")
 LATEX = Kind.beginning("page of LaTeX", rb"% made by dxprivacy;")
 DEPLOYMENT = Kind.beginning("entry for a registry", rb"# made by dxprivacy: an entry")

@@ -86,7 +86,7 @@ class Recorded:
     was_version: str
     shares: Mapping[int, Fraction]
     metric_spec: Any
-    units: Mapping[str, str] | None  # None in ledgers of 0.1.0, which did not keep them
+    units: Mapping[str, str]
 
     @classmethod
     def read(cls, row: Row, number: int, where: str) -> "Recorded":
@@ -109,7 +109,7 @@ class Recorded:
                 was_version=str(data["was_version"]),
                 shares={int(seq): written_fraction(share) for seq, share in data["shares"].items()},
                 metric_spec=data["metric_spec"],
-                units={str(k): str(v) for k, v in data["units"].items()} if "units" in data else None,
+                units={str(k): str(v) for k, v in data["units"].items()},
             )
         except (DxError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError):
             raise LedgerError(
@@ -137,7 +137,7 @@ def _words(title: str, version: str) -> str:
 
 def stored_metric(recorded: Recorded) -> Metric:
     """The distances of a recorded version; they have the digest that the journal recorded."""
-    universe = _with_units(recorded.universe, recorded.units or {})
+    universe = _with_units(recorded.universe, recorded.units)
     metric = metric_from_spec(recorded.metric_spec, universe)
     if metric.digest != recorded.digest:
         raise MetricError("the distances are not those of the digest")

@@ -22,7 +22,7 @@ from dxprivacy.queries.conditions import Conditions, condition_to_dict, is_range
 from dxprivacy.queries.further_fields import FURTHER
 from dxprivacy.queries.grouping import SPEC, require_within_limits, resolve, selected, told
 from dxprivacy.queries.text.written_names import in_words, quoted
-from dxprivacy.universe.ordering.order import Cells, ColumnOfCells
+from dxprivacy.universe.ordering.order import Cells
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 
@@ -166,11 +166,10 @@ class Question(Asked):
     def require_honest(self, universe: Universe) -> None:
         """Refuse what would count something else than it says.
 
-        Conditions on numbers outside a range that clamps would count the nearest end; what cuts the cells of a series
-        would count whole ones.  Stored questions may have both (version 0.1.0 took them).  Conditions that cannot hold
+        Conditions on numbers outside a range that clamps would count the nearest end.  Conditions that cannot hold
         together would count nobody.
         """
-        self._require_whole_cells(universe)
+        self._require_known_values(universe)
         self._require_possible(universe)
         for name, wanted in self.where:
             ref = resolve(name, universe)
@@ -188,21 +187,18 @@ class Question(Asked):
                     hints=[("a value within the range", "the first and the last hold all that lies beyond them")],
                 )
 
-    def _require_whole_cells(self, universe: Universe) -> None:
-        """Nothing may cut the cells of a column of a series, and totals of cells cannot be told apart at all."""
-        specs = [match for spec in self.grouped() if (match := SPEC.fullmatch(spec.strip()))]
-        for match in specs:
-            if (cells := _cells_of_column(match["name"].strip(), universe, self)) is None:
+    def _require_known_values(self, universe: Universe) -> None:
+        """Refuse groups by, and conditions on, totals of numbers that are known in steps only."""
+        grouped = [match["name"].strip() for spec in self.grouped() if (match := SPEC.fullmatch(spec.strip()))]
+        for name in (*grouped, *(name for name, _ in self.where)):
+            ref = resolve(name, universe)
+            if ref.fact is None or not any(ref.hides) or isinstance(ref.attribute.order(ref.fact), Cells):
                 continue
-            if match["width"] is not None:
-                cells.steps(match["width"].strip())
-            if match["edges"] is not None:
-                cells.places([cells.read(edge.strip()) for edge in match["edges"].split(",") if edge.strip()])
-        for name, wanted in self.where:
-            cells = _cells_of_column(name, universe, self)
-            for part in plain_parts(wanted):
-                if cells is not None and isinstance(part, tuple) and is_range(part):
-                    cells.inside(part[0], part[1])
+            raise QuestionError(
+                f"{name} adds up numbers that are known in steps only, so nothing can tell its values apart",
+                where=f"question “{self}”",
+                hints=[f"mean {name}", f"sum {name}"],
+            )
 
     def _require_possible(self, universe: Universe) -> None:
         """Conditions on one attribute that nothing fulfils at once; each by itself is looked at in any question."""
@@ -234,23 +230,6 @@ _RECENT: deque[tuple[Question, Universe, Workload]] = deque(maxlen=8)
 def _same(one: Universe, other: Universe) -> bool:
     """Not merely equal: units are no part of what makes them so, and answers have them."""
     return one is other or (one == other and one.units() == other.units())
-
-
-def _cells_of_column(name: str, universe: Universe, question: Question) -> Cells | None:
-    """The cells of a column of a series; None for any other name."""
-    ref = resolve(name, universe)
-    if ref.fact is None or not any(ref.hides):
-        return None
-    scale = ref.attribute.order(ref.fact)
-    if isinstance(scale, ColumnOfCells):
-        return scale.strict()
-    if isinstance(scale, Cells):  # refuses by itself what cuts it
-        return None
-    raise QuestionError(
-        f"{name} adds up numbers that are known in steps only, so nothing can tell its values apart",
-        where=f"question “{question}”",
-        hints=[f"mean {name}", f"sum {name}"],
-    )
 
 
 @contextmanager

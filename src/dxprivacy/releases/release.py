@@ -28,7 +28,6 @@ from dxprivacy.wording import LONG_LIST, digits, percent, plural
 TOO_FEW = "too few to say"
 MISSED = "target missed"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
-_WITHOUT_CELLS = ("dxprivacy-release/1", "dxprivacy-release/2")  # their intervals leave out what cells hide
 _NUMBERS = ("value", "low", "high", "unit", "question")
 _BEHIND = ("value", "low", "high", "unit", "note", "label")  # in a table, everything grouped by stands before these
 _OURS = ("question", *_BEHIND)
@@ -76,8 +75,6 @@ class Row:
 class Release(Released, Tabular, Printable):
     """All answers of a plan, the promise that goes with them, and what is needed to check both.
 
-    `format` is that of an older version where it was made by one: its numbers mean what they meant.
-
     >>> import tempfile, pandas, dxprivacy as dx
     >>> policy = dx.Policy.parse('''title = "Survey"
     ... dataset = "survey-2026"
@@ -97,9 +94,7 @@ class Release(Released, Tabular, Printable):
 
     @property
     def covered(self) -> str:
-        """What the intervals cover and what not: releases of earlier versions are repeated as they were."""
-        if self.format in _WITHOUT_CELLS:
-            return "privacy noise only, neither cells nor sampling error"
+        """What the intervals cover and what not."""
         left_out = "" if "people" not in self.facts else ", nor rows beyond those that count of each person"
         return f"privacy noise and cells, not sampling error{left_out}"
 
@@ -243,7 +238,7 @@ def from_json(text: str) -> Release:
     given = data["answers"]
     answers = []
     for k, r in enumerate(given):
-        groups = tuple(r.get("groups", {}).items())  # releases of earlier versions have none
+        groups = tuple(r["groups"].items())
         known = {name: r[name] for name in ("label", *_NUMBERS, "exact", "vague")}
         marks = {name: r[name] for name in ("missed", "blur_bias") if name in r}
         answers.append(Row(**known, groups=groups, **marks))

@@ -21,7 +21,7 @@ from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.stated import Option, Stated
 from dxprivacy.verify.words import three_digits
 
-RELEASES = {f"dxprivacy-release/{edition}": edition for edition in range(2, 7)}
+RELEASES = {f"dxprivacy-release/{edition}": edition for edition in (5, 6)}
 _ANSWER = ("label", "value", "low", "high", "unit", "question", "exact", "vague", "groups")
 _MEMBERS = frozenset(_ANSWER)
 _LAST_DIGIT = 2e-9  # estimates have nine digits behind the point, and either neighbour may be stated

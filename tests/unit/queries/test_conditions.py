@@ -120,7 +120,7 @@ def test_what_was_refused_by_itself_is_refused_inside_of_others():
     with pytest.raises(QuestionError, match="outside the range"):
         parse("count where not years=5").require_honest(UNIVERSE)
     with pytest.raises(QuestionError, match="inside a step"):
-        parse("count where early=1..3 or early>=4").require_honest(UNIVERSE)
+        parse("count where early=1..3 or early>=4").on(UNIVERSE)
 
 
 @pytest.mark.parametrize(

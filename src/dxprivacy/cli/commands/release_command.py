@@ -144,7 +144,7 @@ def command(
 
 
 def _require_units(data: Any, deciding: "Deciding") -> None:
-    """Ledgers of 0.1.0 keep no units: an answer would lack the words that the plan was made with."""
+    """No digest covers units: a ledger may hold others than the plan was made with, and answers would show them."""
     from dxprivacy.errors import LedgerError
 
     universe = data.get("universe")

@@ -9,7 +9,7 @@ from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.exact.answer_grid import require_room
 from dxprivacy.exact.rounding import finite, written_fraction
 from dxprivacy.formats.canonical import is_sealed, sealed
-from dxprivacy.formats.versions import PLAN, RECONSTRUCTED
+from dxprivacy.formats.versions import PLAN, WITH_RECONSTRUCTION
 from dxprivacy.formats.writing_files import PLAN as PLAN_FILE
 from dxprivacy.formats.writing_files import write_file
 from dxprivacy.mechanisms.linear.estimators.block_max_tables import Together
@@ -248,7 +248,7 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
     plan.certificate.require(at_most=share)
     if not plan.measured.as_asked:
         _ = plan.errors  # refuses what does not follow from the counted rows
-        if data["format"] in map(PLAN.numbered, RECONSTRUCTED):
+        if data["format"] == PLAN.numbered(WITH_RECONSTRUCTION):
             plan.measured.adopt(_reconstruction(given, workload.rows, len(scales)), scales)
     return plan
 

@@ -11,7 +11,7 @@ from dxprivacy.exact.rounding import number_text
 from dxprivacy.universe.attributes.attribute import OTHER, Attribute, Property
 from dxprivacy.universe.attributes.binned_numbers import Numbers
 from dxprivacy.universe.attributes.integers import Integers
-from dxprivacy.universe.ordering.order import ColumnOfCells, Scale
+from dxprivacy.universe.ordering.order import Cells, Scale
 from dxprivacy.universe.reading.codecs import Codec
 
 _MOST_SERIES = 1 << 18
@@ -149,12 +149,10 @@ class Series(Attribute):
         return {"columns": tuple(spec["columns"]), "entry": kinds[entry["kind"]].from_spec(entry)}
 
     def order(self, fact: Property | None = None) -> Scale | None:
-        """Of a column of numbers in cells, their order; stored questions may cut them."""
+        """Of a column of numbers in cells, their order."""
         if fact is None or not isinstance(cells := self.entry_of(fact), Numbers):
             return super().order(fact)
-        at = self.places_of(fact)
-        starts, middles = (tuple(cells.start(k) + part for k in at) for part in (0, cells.step / 2))
-        return ColumnOfCells(fact.name, starts, step=cells.step, middles=middles)
+        return Cells(fact.name, tuple(cells.start(k) for k in self.places_of(fact)), step=cells.step)
 
     @property
     def needed(self) -> str:

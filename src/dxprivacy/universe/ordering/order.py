@@ -9,7 +9,7 @@ import operator
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -265,35 +265,6 @@ class Cells(Singles):
         for key in np.unique(_multiples(self.starts, size)):
             self.require_end((int(key) + 1) * size)
         return super().steps(width)
-
-
-@dataclass(frozen=True)
-class ColumnOfCells(Cells):
-    """A column of a series: cells as well, but version 0.1.0 let conditions and groups cut them.
-
-    A cell then counted by its middle.  Stored questions go on meaning that; new ones are refused
-    (`grouping.require_honest`).
-    """
-
-    middles: tuple[Fraction, ...] = ()
-
-    def strict(self) -> Cells:
-        """The same cells, which nothing may cut."""
-        return Cells(self.name, self.starts, step=self.step)
-
-    def inside(self, low: End, high: End) -> Sequence[int]:
-        """The cells between the two; where an end cuts one, those with their middles between the two."""
-        first, last = self.read(low), self.read(high)
-        if self.cuts(first) or self.cuts(last):
-            return [k for k, v in enumerate(self.middles) if first <= v <= last]
-        return super().inside(low, high)
-
-    def steps(self, width: str) -> tuple[Places, list[str]]:
-        """From one multiple of the width to the next, by the cells' middles."""
-        return replace(self, starts=self.middles)._by_width(width)
-
-    def places(self, edges: Sequence[Fraction]) -> Places:
-        return _between(edges, self.middles)
 
 
 @dataclass(frozen=True)
