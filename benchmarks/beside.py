@@ -1,7 +1,7 @@
 """Every kind of question beside OpenDP and diffprivlib, both at the ε of our worst case and as strict as we are.
 
 Plain differential privacy has one ε for all pairs of records.  *At our worst case* it is the largest loss that our
-release has for any pair; *as strict* the least ε of a pair that the question tells apart.  Neighbours replace a record,
+release has for any pair; *as strict* the least ε of a pair that the question tells apart.  Neighbors replace a record,
 with everybody: what that means for each peer stands in its file.  All are measured against the records themselves.
 """
 
@@ -58,7 +58,7 @@ def _ours(question: Question) -> tuple[float, tuple[float, float]]:
         counts = np.bincount(codes, minlength=metric.universe.size)
         return np.array([row.value for row in plan.by_hand(counts).answers])
 
-    return question.rmse(answer), (plan.worst_epsilon, gain["plain_epsilon"])
+    return question.rmse(answer), (plan.worst_epsilon, gain["standard_epsilon"])
 
 
 def _people() -> dx.metrics.Metric:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.optimize.barrier import optimise
+from dxprivacy.optimize.barrier import optimize
 from dxprivacy.optimize.biased import Biased, many
 from dxprivacy.optimize.pair_constraints import SparsePairs
 
@@ -50,7 +50,7 @@ def _case(rng: np.random.Generator, size: int, rows: int, scale: float, n: int, 
 def solve(Q: Floats, i: Ints, j: Ints, d: Floats, n: int) -> tuple[Biased, float]:
     """The biased plan and the loss of the unbiased optimum that it starts from."""
     pairs = SparsePairs(csr_array(np.abs(Q[:, i] - Q[:, j]).T), d)
-    scales = (1 + 1e-12) / optimise(pairs, np.ones(len(Q)), 2, np.full(len(Q), np.inf)).w
+    scales = (1 + 1e-12) / optimize(pairs, np.ones(len(Q)), 2, np.full(len(Q), np.inf)).w
     return many(Q, i, j, d, n, np.ones(len(Q)), scales), float(2 * scales @ scales)
 
 

@@ -97,7 +97,7 @@ def _total(what: str, found: Nested, before: float | None, target: float | None,
 
 
 def _together() -> list[Figure]:
-    """Tables that one record changes together, under plain DP at ε 1."""
+    """Tables that one record changes together, under standard DP at ε 1."""
     out = []
     for what, cells, target, limit in (
         ("five counts of yes and no", [2] * 5, 71.0, 0.0005),

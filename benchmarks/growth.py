@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmarks.figures import Figure
 from benchmarks.trees import all_pairs, constant, points_of, rough, smooth
 from dxprivacy.output.charts.channels import Spec
-from dxprivacy.output.charts.chart_style import ACCENT, CONFIG, GREY, INK
+from dxprivacy.output.charts.chart_style import ACCENT, CONFIG, GRAY, INK
 from dxprivacy.output.charts.picture import Picture
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "growth.png"
@@ -54,7 +54,7 @@ def spec(lines: dict[str, list[tuple[int, float]]]) -> Spec:
     rows: list[Point] = [{"n": n, "s": s, "line": name} for name, points in lines.items() for n, s in points]
     ends: list[Point] = [{"n": p[-1][0], "s": p[-1][1], "line": name} for name, p in lines.items()]
     names = list(lines)
-    shades = [ACCENT, INK, GREY][: len(names)]
+    shades = [ACCENT, INK, GRAY][: len(names)]
     color = {"field": "line", "type": "nominal", "scale": {"domain": names, "range": shades}}
     x = {"field": "n", "type": "quantitative", "scale": {"type": "log"}}
     y = {"field": "s", "type": "quantitative", "scale": {"type": "log"}}

@@ -60,10 +60,10 @@ def _medians(policy: dx.metrics.Metric, records: int, best: float, runs: int) ->
     mine, strict, loose = _rms(ours), *map(_rms, theirs)
     what = f"median of {records:,} values, ε = {PER_UNIT} a unit"
     note = f"width {plan.questions.questions[0].to_dict()['width']}; 95 % intervals held {100 * inside / runs:.0f} %"
-    less = f"OpenDP has ε = {worst:.3g} for neighbours too, {worst / float(PER_UNIT):.0f} times ours"
+    less = f"OpenDP has ε = {worst:.3g} for neighbors too, {worst / float(PER_UNIT):.0f} times ours"
     return [
         Figure(f"{what}: the best width, found with the data", mine, best, mine / best, "≤ 1.5", "", note),
-        Figure(f"{what}: OpenDP as strict with neighbours", mine, strict, strict / mine, "≥ 4", ""),
+        Figure(f"{what}: OpenDP as strict with neighbors", mine, strict, strict / mine, "≥ 4", ""),
         Figure(f"{what}: OpenDP at our worst case", mine, loose, loose / mine, "none", "", less),
     ]
 

@@ -140,7 +140,7 @@ from diffprivlib.mechanisms import Geometric
 mechanism = Geometric(epsilon=1 / 3.3, sensitivity=1)
 def work():
     for _ in range(n):
-        mechanism.randomise(0)
+        mechanism.randomize(0)
 print(json.dumps(seconds(work, 2)))
 """
 

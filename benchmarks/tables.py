@@ -7,7 +7,7 @@ import time
 import numpy as np
 from scipy.sparse import csr_array
 
-from dxprivacy.optimize.barrier import optimise
+from dxprivacy.optimize.barrier import optimize
 from dxprivacy.optimize.pair_constraints import SparsePairs
 from dxprivacy.optimize.tables import Chosen, Reconstruction, choose
 from dxprivacy.optimize.tables.isoperimetric import isoperimetric_limit
@@ -69,7 +69,7 @@ def _alone(sizes: tuple[int, ...], budgets: tuple[float, ...], asked: list[tuple
     loads = np.array([[2.0 if a in t else 0.0 for t in asked] for a in range(len(sizes))])
     cells = np.array([math.prod(sizes[a] for a in t) for t in asked], dtype=np.float64)
     pairs = SparsePairs(csr_array(loads), np.array(budgets, dtype=np.float64))
-    return 2 * optimise(pairs, cells, 2, np.full(len(asked), np.inf)).loss
+    return 2 * optimize(pairs, cells, 2, np.full(len(asked), np.inf)).loss
 
 
 def _reconstructed(sizes: tuple[int, ...], asked: list[tuple[int, ...]], plan: Chosen) -> float:

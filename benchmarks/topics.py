@@ -45,13 +45,13 @@ TOPICS = (
         "A session that stays open, beside other systems",
         "The same counts, warm (ours with other ranges each time; the same again take half of it), each system in an environment of its own under build/peers: OpenDP's Context (polars' "
         "threads included), diffprivlib (whose noise comes from floats) and Tumult Analytics (Spark's processes included). "
-        "What they promise differs: only the time is compared.",
+        "What they guarantee differs: only the time is compared.",
     ),
     Topic(
         "questions",
         "Questions that use the metric",
-        "Root mean squared errors of released answers; ratios above 1 are in our favour but for the first of each three. OpenDP has one ε for all pairs: at our worst case it "
-        "protects neighbours a hundred times less, and errs about as much or less; as strict with these as we are, it errs far more.",
+        "Root mean squared errors of released answers; ratios above 1 are in our favor but for the first of each three. OpenDP has one ε for all pairs: at our worst case it "
+        "protects neighbors a hundred times less, and errs about as much or less; as strict with these as we are, it errs far more.",
     ),
     Topic(
         "consistent",
@@ -63,7 +63,7 @@ TOPICS = (
         "Every kind of question beside OpenDP and diffprivlib",
         "Root mean squared errors against the records themselves: 5,000 people (ε: region 1, smoker 0.5, age 0.01 a year, rooms 0.1 each), and 20,000 homes at 3,000 places half a km apart (0.01 a km). "
         "A peer has one ε for all pairs: *at our worst case* the largest that our release has for any pair, so that it protects close ones up to a hundred times less; *as strict* the least that the question tells apart. "
-        "Neighbours replace a record with everybody, and ε of the peers is what that takes ([OpenDP](../benchmarks/by_opendp.py), [diffprivlib](../benchmarks/by_diffprivlib.py)). Ratios above 1 are in our favour. "
+        "Neighbors replace a record with everybody, and ε of the peers is what that takes ([OpenDP](../benchmarks/by_opendp.py), [diffprivlib](../benchmarks/by_diffprivlib.py)). Ratios above 1 are in our favor. "
         "**At our worst case we lose** with counts in hard cells (histogram, cumulative: six to eight times), maps (blurred, measured against hard cells), medians under conditions (two to four times), shares, and a little with means; "
         "variance, sd and correlation are better with us even there, covariance, ratios and several quantiles about alike. OpenDP's covariance and correlation are put together from its sums by hand. "
         "diffprivlib 0.6.6 does not import with scikit-learn 1.9, so it is no dependency of the tests: it has an environment of its own under build/peers.",
@@ -115,7 +115,7 @@ TOPICS = (
         "random tables (Dirichlet 1/2), in counts, against the uniform histogram's; the time against the uniform histogram means "
         "nothing. *Unequal budgets* are 1, 8, 8, 8 against a constant 1. SmartNoise brings torch along and takes 11 minutes: "
         "`python -m benchmarks.mwem` runs it too. There ours erred by 85.3 and SmartNoise MWEM (smartnoise-synth 1.0.8, its "
-        "defaults) by 83.9 counts; it measures whole tables of one and two attributes, under neighbours that add or remove a "
+        "defaults) by 83.9 counts; it measures whole tables of one and two attributes, under neighbors that add or remove a "
         "record, which costs a table half of what a replaced record costs. On tables with many empty cells (Dirichlet 1/10) it was "
         "better: 61 counts against 73.",
     ),

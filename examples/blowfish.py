@@ -1,8 +1,8 @@
-"""Blowfish with public counts: what a policy still promises to those who know sums of the data beforehand.
+"""Blowfish with public counts: what a policy still guarantees to those who know sums of the data beforehand.
 
 Blowfish (He, Machanavajjhala, Ding 2014) has secrets, pairs of values that must not be told apart, and constraints,
 counts that everybody knows.  Secrets are a metric here.  Of constraints, the number of records is one that every
-promise takes into account.  Others are not: who knows how many people live in each region also knows that nobody can
+guarantee takes into account.  Others are not: who knows how many people live in each region also knows that nobody can
 have moved alone.  Two data sets that agree on what is known differ by several people, and their losses add up.
 """
 

@@ -69,7 +69,7 @@ def main() -> None:
     print(f"  asked for                       {asked:6.2f}")
     print(f"  0.9 × the number of such men    {guessed:6.2f}   as far as the nine in ten is right")
     print("\nby which factor may all answers together move the odds that somebody is native?")
-    print(f"  promised, all else being equal  {math.exp(STRICT):6.2f}")
+    print(f"  guaranteed, all else being equal  {math.exp(STRICT):6.2f}")
     independent = dict.fromkeys(GROUPS, 0.5)
     print(f"  native as likely in all groups  {worst_factor(LOOSE, independent):6.2f}")
     print(f"  nine in ten men above 18        {worst_factor(LOOSE, NATIVE):6.2f}")

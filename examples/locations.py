@@ -1,4 +1,4 @@
-"""A researcher's view: arrays in, arrays out.  Points in the plane, one query, and the gain over plain DP."""
+"""A researcher's view: arrays in, arrays out.  Points in the plane, one query, and the gain over standard DP."""
 
 import numpy as np
 

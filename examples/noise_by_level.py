@@ -49,19 +49,19 @@ def picture(rows: list[dict[str, object]]) -> dx.plots.Picture:
         "scale": {"type": "log", "domain": [3.5, 11]},
         "axis": {"title": "root mean square error", "grid": False, "values": [4, 5, 6, 7, 8, 9, 10]},
     }
-    colour = {
+    color = {
         "field": "method",
         "type": "nominal",
         "scale": {"domain": list(METHODS.values()), "range": ["#c46a1b", "#0b5fa5"]},
         "legend": None,
     }
-    line = {"mark": {"type": "line", "point": True}, "encoding": {"x": length, "y": error, "color": colour}}
+    line = {"mark": {"type": "line", "point": True}, "encoding": {"x": length, "y": error, "color": color}}
     above, below = METHODS.values()
     names = [
         {
             "transform": [{"filter": f"datum.length == 8 && datum.method == '{words}'"}],
             "mark": {"type": "text", **at},
-            "encoding": {"x": length, "y": error, "text": {"field": "method"}, "color": colour},
+            "encoding": {"x": length, "y": error, "text": {"field": "method"}, "color": color},
         }
         for words, at in (
             (above, {"align": "right", "dx": -8, "dy": -10}),

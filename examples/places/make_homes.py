@@ -8,7 +8,7 @@ SIDE, TOWNS, HOMES, SPREAD = 400.0, 12, 20_000, 9.0
 
 
 def make(path: Path) -> Path:
-    """A row for each home: where it lies, in kilometres from a corner."""
+    """A row for each home: where it lies, in kilometers from a corner."""
     rng = random.Random(4)
     towns = [(rng.uniform(40, 360), rng.uniform(40, 360)) for _ in range(TOWNS)]
     sizes = [rng.gammavariate(0.7, 1) for _ in towns]

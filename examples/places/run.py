@@ -22,10 +22,10 @@ HERE = Path(__file__).parent
 RESIDENTS = 100_000
 WHAT = """\
 What a map tells: how many records lie near each spot, each of them spread around its place before it is counted.  So
-what a neighbour changes is little, over the whole map, and the noise of a cell depends on the width and on ε for a km,
+what a neighbor changes is little, over the whole map, and the noise of a cell depends on the width and on ε for a km,
 not on how close two homes may be.  Counts of cells as they are pay for the closest pair across an edge: five times as
 much here, a hundred times among cities that are 0.8 km apart.
-What it does not tell: what is smaller than its width, and anything about a cell that is grey.
+What it does not tell: what is smaller than its width, and anything about a cell that is gray.
 """
 
 

@@ -1,6 +1,6 @@
 """How numbers and screens are worded: three significant digits, aligned columns, and marks that carry the meaning.
 
-Screens are built as plain lines with style tags, so that the same text can be printed by a library call and coloured
+Screens are built as plain lines with style tags, so that the same text can be printed by a library call and colored
 by the command line.
 """
 

@@ -35,7 +35,7 @@ def law_is(counts, chances, alpha=1e-6):
 
 
 def exponential_law(scores, scale):
-    """exp(u / (2c)), normalised."""
+    """exp(u / (2c)), normalized."""
     top = max(scores)
     weights = [iv.exp(-(iv.mpf(int(top - u))) / (2 * iv.mpf(scale))) for u in scores]
     total = sum(weights, iv.mpf(0))

@@ -18,10 +18,10 @@ from dxprivacy.mechanisms.planned import Planned
 from dxprivacy.mechanisms.sampling import SystemNoise
 from dxprivacy.mechanisms.spending import Unrecorded
 from dxprivacy.privacy.costs import SumCost
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.session.recorded_steps import Recorded
 
-REHEARSAL = Booking("ledger.db", 1, "2000-01-01T00:00:00.000+00:00", "x", 1.0)
+REHEARSAL = LedgerReference("ledger.db", 1, "2000-01-01T00:00:00.000+00:00", "x", 1.0)
 
 
 class Paying(Unrecorded):
@@ -32,10 +32,10 @@ class Paying(Unrecorded):
         self.happened, self.costs = [], []
 
     def step(self, cost, questions, name, act, *, asked=None):
-        def noted(booking):
+        def noted(ledger_reference):
             self.happened.append("reserved")
             self.costs.append(cost)
-            return act(booking)
+            return act(ledger_reference)
 
         return super().step(cost, questions, name, noted, asked=asked)
 
@@ -113,7 +113,7 @@ def _is_a_value(planned) -> None:
     assert len(planned.request) == 64
     assert planned.request.startswith(planned.name)
     assert 0 < planned.granted <= planned.share <= 1
-    assert json.loads(json.dumps(planned.essence()))
+    assert json.loads(json.dumps(planned.payload()))
     assert planned.entry_name("") != planned.entry_name("again")
     with pytest.raises(dataclasses.FrozenInstanceError):
         planned.share = Fraction(1)
@@ -159,7 +159,7 @@ def _nothing_is_counted_or_drawn_before_it_is_reserved(planned, histogram) -> No
 
 
 def _refused_from_public_numbers_only(planned, histogram) -> None:
-    planned.rehearse(histogram.total, REHEARSAL)  # no data is at hand
+    planned.dry_run(histogram.total, REHEARSAL)  # no data is at hand
     if dataclasses.is_dataclass(planned) and planned.reserved is not None and hasattr(planned, "scales"):
         too_little = float(planned.certificate.ratio / planned.share) * (1 - 1e-9)
         smaller = dataclasses.replace(planned, scales=tuple(s * too_little for s in planned.scales))
@@ -173,7 +173,7 @@ def _kept_in_a_ledger_and_returned(planned, histogram, path) -> None:
         spent = ledger.spent
         spend = Recorded(ledger, planned.entry_name(""))
         again = planned.run(Never(), Never(), spend)
-        assert not spend.booked
+        assert not spend.reserved
         assert _said(again) == _said(first)
         assert ledger.spent.costs == spent.costs or len(ledger.spent.costs) == len(spent.costs)
         assert len(spend.entries(in_steps=planned.in_steps)) == len(ledger.entries())

@@ -11,7 +11,7 @@ from dxprivacy.optimize.k_norm.hierarchy_fit import halvings
 
 
 def random_rows(rng: np.random.Generator, cells: int) -> np.ndarray:
-    """Ranges nested at random, in a random order of the cells: every cell, and some unions of neighbours."""
+    """Ranges nested at random, in a random order of the cells: every cell, and some unions of neighbors."""
     sets = [{k} for k in range(cells)]
     rows = [frozenset(s) for s in sets]
     while len(sets) > 2:

@@ -75,8 +75,8 @@ def random_axis(rng, name: str, *, places=False, plain=False):
         return attribute, build(Universe([attribute]), attribute, rational(rng, **extra), other, cap)
     n = rng.randint(2, 5)
     spread = rng.choice([1e-9, 1.0, 40.0])
-    centre = rng.uniform(-40, 40)
-    coordinates = [[round(centre + spread * rng.uniform(-1, 1), 14) for _ in range(2)] for _ in range(n)]
+    center = rng.uniform(-40, 40)
+    coordinates = [[round(center + spread * rng.uniform(-1, 1), 14) for _ in range(2)] for _ in range(n)]
     if rng.random() < 0.3:
         coordinates[0] = coordinates[-1]
     facts = (Property("zone", tuple(rng.choice("ab") for _ in range(n))),)

@@ -73,7 +73,7 @@ class Months(Attribute):
     first: str = "Jan"
     kind: str = field(init=False, default="months")
     listed = 12
-    neighbours = "months"
+    neighbors = "months"
 
     @property
     def months(self) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ class Hours(Attribute):
 
 
 def months(keys: Keys) -> tuple[Attribute, Metric]:
-    """`months = "Jan"`: the first one; epsilon between neighbours, and the shorter way round between all others."""
+    """`months = "Jan"`: the first one; epsilon between neighbors, and the shorter way round between all others."""
     if keys["months"] not in NAMES:
         raise keys.error(f"{keys.name}: no month {keys['months']!r}", "months", ['months = "Jan"'])
     attribute = Months(first=keys["months"], **keys.common())
@@ -203,7 +203,7 @@ def test_a_policy_file_may_have_a_table_of_the_new_kind():
 
 
 def test_checks_differences_and_pictures_ask_the_kind():
-    assert "neighbouring months" in str(policy().check())
+    assert "neighboring months" in str(policy().check())
     assert "born" in str(policy().diff(policy("Apr")))
     assert dx.plots.policy(policy()).to_dict()
 

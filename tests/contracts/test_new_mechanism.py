@@ -58,13 +58,13 @@ class AtLeast(Planned[bool]):
 
     @cached_property
     def request(self):
-        return digest_of({"mechanism": "at least", **self.essence()})
+        return digest_of({"mechanism": "at least", **self.payload()})
 
-    def essence(self):
+    def payload(self):
         facts = {"metric": self.metric.digest, "dataset": self.dataset, "share": str(self.share)}
         return facts | {"question": self.question, "least": self.least, "scales": [s.hex() for s in self.cost.scales]}
 
-    def rehearse(self, records, booking):
+    def dry_run(self, records, ledger_reference):
         if not 0 <= self.least <= records:
             raise UsageError(f"a count of {records:,} records is never {self.least:,}")
 

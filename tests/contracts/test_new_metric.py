@@ -44,7 +44,7 @@ class Clock(Metric):
         return min(apart, self.universe.size - apart) * self.per_hour
 
     def generators(self, block=1 << 16):
-        """Neighbours on the clock: shortest paths go along its rim."""
+        """Neighbors on the clock: shortest paths go along its rim."""
         hours = np.arange(self.universe.size, dtype=np.int64)
         yield hours, (hours + 1) % self.universe.size
 

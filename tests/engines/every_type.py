@@ -232,17 +232,17 @@ PLAIN: dict[str, _Make] = {
 }  # fmt: skip
 
 
-class Labelled(pa.ExtensionType):  # type: ignore[misc]
+class Labeled(pa.ExtensionType):  # type: ignore[misc]
     """A type of somebody's own, which says nothing about its entries but where they are."""
 
     def __init__(self, storage: pa.DataType) -> None:
-        super().__init__(storage, "example.labelled")
+        super().__init__(storage, "example.labeled")
 
     def __arrow_ext_serialize__(self) -> bytes:
         return b""
 
     @classmethod
-    def __arrow_ext_deserialize__(cls, storage: pa.DataType, _: bytes) -> "Labelled":
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, _: bytes) -> "Labeled":
         return cls(storage)
 
 
@@ -252,12 +252,12 @@ def _encoded(name: str, make: _Make) -> dict[str, _Make]:
         f"dictionary of {name}": lambda rng, n: _dictionary(rng, n, make(rng, n)),
         f"run ends of {name}": lambda rng, n: _runs(rng, n, make(rng, n)),
         f"run ends of dictionary of {name}": lambda rng, n: _runs(rng, n, _dictionary(rng, n, make(rng, n))),
-        f"labelled {name}": lambda rng, n: _labelled(make(rng, n)),
+        f"labeled {name}": lambda rng, n: _labeled(make(rng, n)),
     }
 
 
-def _labelled(values: pa.Array) -> pa.Array:
-    return pa.ExtensionArray.from_storage(Labelled(values.type), values)
+def _labeled(values: pa.Array) -> pa.Array:
+    return pa.ExtensionArray.from_storage(Labeled(values.type), values)
 
 
 # Not of unions, at which pyarrow's own datasets end the process.

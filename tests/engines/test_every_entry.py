@@ -27,7 +27,7 @@ from every_type import (
     DUCK_TYPES,
     ENCODED,
     PLAIN,
-    Labelled,
+    Labeled,
     arrow_in_pandas,
     duck_texts,
     pandas_columns,
@@ -177,7 +177,7 @@ def test_entries_count_the_same_behind_a_dictionary_runs_or_a_name(sort):
     ends = pa.array(range(1, FEW + 1), pa.int32())
     runs = pa.Array.from_buffers(pa.run_end_encoded(ends.type, places.type), FEW, [None], children=[ends, places])
     at = pa.array(range(FEW), pa.int16())
-    named = pa.ExtensionArray.from_storage(Labelled(values.type), values)
+    named = pa.ExtensionArray.from_storage(Labeled(values.type), values)
     plain = open_source(pa.table({"x": values, "x2": values}))
     allowed = [attribute for attribute in ATTRIBUTES.values() if not refusal(plain, attribute)]
     assert allowed

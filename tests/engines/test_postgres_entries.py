@@ -101,13 +101,13 @@ def test_texts_that_a_collation_calls_equal_are_told_apart():
 def test_domains_and_enums_are_read_as_what_they_stand_for():
     postgres().execute(
         "DROP TABLE IF EXISTS stands_for",
-        "DROP DOMAIN IF EXISTS older, grown, colour_word",
-        "DROP TYPE IF EXISTS colour",
+        "DROP DOMAIN IF EXISTS older, grown, color_word",
+        "DROP TYPE IF EXISTS color",
         "CREATE DOMAIN grown AS int CHECK (VALUE >= 18)",
         "CREATE DOMAIN older AS grown CHECK (VALUE >= 65)",
-        "CREATE TYPE colour AS ENUM ('red', 'Green', 'été')",
-        "CREATE DOMAIN colour_word AS colour",
-        "CREATE TABLE stands_for (age older, hue colour, word colour_word)",
+        "CREATE TYPE color AS ENUM ('red', 'Green', 'été')",
+        "CREATE DOMAIN color_word AS color",
+        "CREATE TABLE stands_for (age older, hue color, word color_word)",
         "INSERT INTO stands_for VALUES (65, 'red', 'été'), (70, 'Green', 'red'), (NULL, NULL, NULL)",
     )
     source = open_source(f"{postgres().uri}::stands_for")

@@ -64,7 +64,7 @@ def failing(action, meanwhile):
     ("call", "what"),
     [
         ("pg_terminate_backend", "the server shut down, or ended the connection|connection to the server was lost"),
-        ("pg_cancel_backend", "cancelled on the server"),
+        ("pg_cancel_backend", "canceled on the server"),
     ],
 )
 def test_a_count_that_is_ended_on_the_server(call, what, data):

@@ -515,7 +515,7 @@ def test_without_the_package_it_is_said_how_to_get_it(monkeypatch):
         open_source("postgresql://h/db::t")
 
 
-def test_the_oldest_version_that_we_promise_counts_alike():
+def test_the_oldest_version_that_we_guarantee_counts_alike():
     """PostgreSQL 16, beside the newest."""
     old = Postgres(version=16)
     try:

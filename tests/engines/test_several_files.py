@@ -36,7 +36,7 @@ def test_several_files_name_themselves_and_what_they_hold(tmp_path):
 
 
 def test_a_file_given_twice_is_refused_under_any_name(tmp_path):
-    """Otherwise one record would be two rows, and the promise half."""
+    """Otherwise one record would be two rows, and the guarantee half."""
     a, b = csv(tmp_path / "a.csv", "M,1"), csv(tmp_path / "b.csv", "M,1")
     (tmp_path / "link.csv").symlink_to(a)
     os.link(b, tmp_path / "hard.csv")

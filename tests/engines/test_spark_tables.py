@@ -1,4 +1,4 @@
-"""What Spark is asked: tables of its catalogue, files, frames; which of them have one row for each record."""
+"""What Spark is asked: tables of its catalog, files, frames; which of them have one row for each record."""
 
 import contextlib
 import datetime
@@ -53,7 +53,7 @@ def counts(data, universe=SEX, **how):
 
 
 @pytest.mark.spark
-def test_a_table_of_the_catalogue_is_counted(session):
+def test_a_table_of_the_catalog_is_counted(session):
     assert counts("spark:survey.people") == [1, 2, 1]
     assert counts("spark:spark_catalog.survey.people") == [1, 2, 1]
     assert open_source("spark:survey.people").rows() == 4
@@ -88,7 +88,7 @@ LINES = {
 
 
 def hive_table(told, **settings):
-    """What is opened of a catalogue that says this of a table; test_spark_elsewhere asks a real one."""
+    """What is opened of a catalog that says this of a table; test_spark_elsewhere asks a real one."""
     rows = [("v", "string"), (spark_session._DETAILS, ""), ("Provider", "hive"), *told.items()]
     catalog = SimpleNamespace(getTable=lambda _: SimpleNamespace(isTemporary=False, tableType="MANAGED"))
     fake = SimpleNamespace(
@@ -269,7 +269,7 @@ def test_a_file_that_spark_leaves_out_is_refused_by_its_name(session, tmp_path, 
 
 
 @pytest.mark.spark
-def test_columns_may_be_called_as_the_catalogue_calls_its_own(session):
+def test_columns_may_be_called_as_the_catalog_calls_its_own(session):
     session.sql("DROP TABLE IF EXISTS survey.named")
     session.sql("CREATE TABLE survey.named (sex STRING, Provider STRING, Type STRING) USING parquet")
     assert counts("spark:survey.named") == [0, 0, 0]
@@ -362,7 +362,7 @@ def test_what_spark_says_of_a_row_is_never_shown(session, capfd, caplog):
 
 
 @pytest.mark.spark
-def test_a_job_that_is_cancelled_on_the_cluster(session):
+def test_a_job_that_is_canceled_on_the_cluster(session):
     rows = session.range(0, 10**9, 1, 4)  # minutes
     slow = rows.selectExpr("CASE WHEN id % 2 = 0 THEN 'M' ELSE sha2(CAST(id AS STRING), 512) END AS sex")
     source, caught = open_source(slow), []
@@ -382,7 +382,7 @@ def test_a_job_that_is_cancelled_on_the_cluster(session):
             session.sparkContext.cancelAllJobs()
         thread.join(timeout=0.2)
     (error,) = caught
-    assert "cancelled on the cluster" in error.what
+    assert "canceled on the cluster" in error.what
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from contracts.unused_ledger import unused_ledger
 from dxprivacy.errors import BudgetExceeded, LedgerError, UsageError
 from dxprivacy.ledger import Entry, Ledger
@@ -37,7 +37,7 @@ def files(path):
 
 
 def reserve(ledger, policy, request="a", share="50%"):
-    plan = plain_plan("count by sex", policy.metric, share=share)
+    plan = standard_plan("count by sex", policy.metric, share=share)
     return ledger.reserve(plan.cost, plan.questions, request=request)
 
 
@@ -71,7 +71,7 @@ def test_nothing_is_made_before_the_first_reservation(path):
 
 
 def test_a_first_cost_that_is_refused_makes_no_file(path):
-    plan = plain_plan("count by sex", GOOD.metric, share=1)
+    plan = standard_plan("count by sex", GOOD.metric, share=1)
     with Ledger.open(path, BAD, new_ledger=True) as ledger, pytest.raises(BudgetExceeded):
         ledger.reserve(plan.cost, plan.questions, request="a")
     assert files(path) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from contracts.unused_ledger import unused_ledger
 from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.ledger import Ledger
@@ -25,7 +25,7 @@ from ledger.journal_worker import BINDING, BODY, COST, accept, fill
 def test_a_ledger_in_which_more_was_reserved_than_the_policy_allows_is_not_verified(tmp_path, parts, sound):
     """Chain and witness are in order: they were written by a program that did not count."""
     d = dx.metrics.constant(3, "0.3")
-    plan = plain_plan([[1, 0, 0]], d, share="10%")
+    plan = standard_plan([[1, 0, 0]], d, share="10%")
     with (
         Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger,
         pytest.MonkeyPatch.context() as patch,
@@ -47,8 +47,8 @@ def test_a_ledger_in_which_more_was_reserved_than_the_policy_allows_is_not_verif
 def test_a_row_whose_content_is_not_what_was_reserved_is_never_skipped(tmp_path, field):
     """Written in good order by a program of somebody's own: less noise or other questions than its body stands for."""
     d = dx.metrics.constant(3, "0.3")
-    plan = plain_plan([[1, 0, 0]], d, share="10%")
-    other = plain_plan([[1, 1, 0]], d, share="10%")
+    plan = standard_plan([[1, 0, 0]], d, share="10%")
+    other = standard_plan([[1, 1, 0]], d, share="10%")
     content = cost_content(plan.cost, plan.questions)
     changed = {
         "scales": [float(2 * s).hex() for s in plan.scales],
@@ -117,7 +117,7 @@ def with_stored_shares(path, d, plan, share, count=3):
 @pytest.mark.parametrize("share", ["1/1000", "0", "299999/1000000"])
 def test_a_stored_share_that_does_not_follow_from_its_entry_is_refused(tmp_path, share):
     d = dx.metrics.constant(3, "0.3")
-    plan = plain_plan([[1, 0, 0]], d, share="30%")
+    plan = standard_plan([[1, 0, 0]], d, share="30%")
     with_stored_shares(tmp_path / "l.db", d, plan, share)
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for call in (ledger.entries, ledger.verify, lambda: reserve(ledger, plan)):
@@ -135,7 +135,7 @@ def test_a_stored_share_that_does_not_follow_from_its_entry_is_refused(tmp_path,
 
 def test_a_share_carried_to_a_new_version_that_does_not_follow_is_refused(tmp_path):
     old, new = dx.metrics.constant(3, "0.3"), dx.metrics.constant(3, "0.6")
-    plan = plain_plan([[1, 0, 0]], old, share="30%")
+    plan = standard_plan([[1, 0, 0]], old, share="30%")
     with (
         Ledger.open(tmp_path / "l.db", old, dataset="p", new_ledger=True) as ledger,
         pytest.MonkeyPatch.context() as patch,
@@ -152,7 +152,7 @@ def test_a_share_carried_to_a_new_version_that_does_not_follow_is_refused(tmp_pa
 
 def test_an_entry_without_noise_that_no_policy_allows_is_refused_as_damage(tmp_path):
     d = dx.metrics.constant(3, "0.3")
-    plan = plain_plan([[1, 0, 0]], d, share="30%")
+    plan = standard_plan([[1, 0, 0]], d, share="30%")
     exact = replace(plan, scales=(0.0,))
     with_stored_shares(tmp_path / "l.db", d, exact, "3/10", count=1)
     with (
@@ -164,7 +164,7 @@ def test_an_entry_without_noise_that_no_policy_allows_is_refused_as_damage(tmp_p
 
 def test_shares_are_computed_once_for_equal_costs(tmp_path, monkeypatch):
     d = dx.metrics.constant(3, "0.3")
-    plan = plain_plan([[1, 0, 0]], d, share="1%")
+    plan = standard_plan([[1, 0, 0]], d, share="1%")
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for k in range(20):
             ledger.reserve(plan.cost, plan.questions, request=f"r{k}")

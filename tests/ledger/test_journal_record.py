@@ -1,4 +1,4 @@
-"""What the journal promises when nothing goes wrong, and when the caller does."""
+"""What the journal guarantees when nothing goes wrong, and when the caller does."""
 
 import json
 import re

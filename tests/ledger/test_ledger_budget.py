@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions
 from contracts.unused_ledger import unused_ledger
@@ -43,10 +43,10 @@ def reserve(ledger, plan, name="a"):
 def test_a_question_about_one_attribute_leaves_the_other_untouched(tmp_path):
     d = people()
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
-        reserve(ledger, plain_plan("count by sex", d), "sex")
+        reserve(ledger, standard_plan("count by sex", d), "sex")
         with pytest.raises(BudgetExceeded):
-            reserve(ledger, plain_plan("count by sex", d, share="1%"), "more")
-        reserve(ledger, plain_plan("count by age/5", d), "age")
+            reserve(ledger, standard_plan("count by sex", d, share="1%"), "more")
+        reserve(ledger, standard_plan("count by age/5", d), "age")
         sex = ledger.tell_apart({"sex": "M"}, {"sex": "F"})
         assert (sex.allowed, sex.left) == (1.0, 0.0)
         assert sex.spent == pytest.approx(1.0)
@@ -59,7 +59,7 @@ def test_a_question_about_one_attribute_leaves_the_other_untouched(tmp_path):
 
 def test_ten_tenths_are_exactly_everything(tmp_path):
     d = dx.metrics.constant(3, "0.3")
-    plan = plain_plan([[1, 0, 0]], d, share="10%")
+    plan = standard_plan([[1, 0, 0]], d, share="10%")
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for k in range(10):
             assert reserve(ledger, plan, f"r{k}").number == k + 1
@@ -71,32 +71,32 @@ def test_ten_tenths_are_exactly_everything(tmp_path):
 def test_the_refusal_names_the_pair_and_the_share_that_fits(tmp_path):
     d = people()
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
-        reserve(ledger, plain_plan("count by age/5", d, share="75%"), "a")
-        plan = plain_plan("count by age/5", d, share="50%")
+        reserve(ledger, standard_plan("count by age/5", d, share="75%"), "a")
+        plan = standard_plan("count by age/5", d, share="50%")
         with pytest.raises(BudgetExceeded) as caught:
             reserve(ledger, plan, "b")
         text = str(caught.value)
         assert "age 4 – age 5 has 0.125 left of 0.5; this plan needs 0.25" in text
         assert "--share 25%" in text
-        fitting = plain_plan("count by age/5", d, share="25%")
+        fitting = standard_plan("count by age/5", d, share="25%")
         assert isinstance(reserve(ledger, fitting, "c"), Entry)
 
 
 def test_the_same_request_returns_what_was_stored_and_another_body_is_refused(tmp_path):
     d = people()
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
-        plan = plain_plan("count by sex", d, share="50%")
+        plan = standard_plan("count by sex", d, share="50%")
         reserve(ledger, plan)
         ledger.finish("a", '{"stored": 1}')
         assert reserve(ledger, plan) == '{"stored": 1}'
         with pytest.raises(LedgerError):
-            reserve(ledger, plain_plan("count by age/5", d, share="50%"))
+            reserve(ledger, standard_plan("count by age/5", d, share="50%"))
 
 
 def test_a_ledger_of_another_dataset_or_policy_is_refused(tmp_path):
     d = people()
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
-        reserve(ledger, plain_plan("count by sex", d, share="1%"))
+        reserve(ledger, standard_plan("count by sex", d, share="1%"))
     with pytest.raises(LedgerError):
         Ledger.open(tmp_path / "l.db", d, dataset="q", new_ledger=True)
     with pytest.raises(LedgerError, match="another version"):
@@ -111,15 +111,15 @@ def test_costs_of_an_unknown_kind_are_never_skipped(tmp_path):
         Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger,
         pytest.raises(LedgerError, match="does not know"),
     ):
-        reserve(ledger, plain_plan("count by sex", d, share="1%"), "y")
+        reserve(ledger, standard_plan("count by sex", d, share="1%"), "y")
 
 
 def test_reserved_costs_are_read_back_exactly(tmp_path):
     d = people()
     plans = [
-        plain_plan(q, d, rows=100, share="10%") for q in ("mean age by sex", "sum age where sex=F", "count by age/3")
+        standard_plan(q, d, rows=100, share="10%") for q in ("mean age by sex", "sum age where sex=F", "count by age/3")
     ]
-    plans.append(plain_plan(np.arange(d.universe.size) / 3, d, share="5%"))
+    plans.append(standard_plan(np.arange(d.universe.size) / 3, d, share="5%"))
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for k, plan in enumerate(plans):
             reserve(ledger, plan, str(k))
@@ -136,7 +136,7 @@ def test_a_filter_never_lets_any_pair_be_overspent(rng):
     metric = random_metric(rng, plain=True)
     accepted, shares = [], F(0)
     for _ in range(6):
-        plan = plain_plan(random_questions(rng, metric.universe), metric, rows=9, share=F(rng.randint(1, 9), 10))
+        plan = standard_plan(random_questions(rng, metric.universe), metric, rows=9, share=F(rng.randint(1, 9), 10))
         share = round_share(F(plan.certificate.ratio))
         together = SumCost(metric.universe, [*accepted, plan.cost])
         fits = brute(together, metric) <= 1
@@ -163,7 +163,7 @@ def test_remaining_equals_floyd_warshall_in_fractions(rng):
     metric = random_metric(rng)
     try:
         plans = [
-            plain_plan(random_questions(rng, metric.universe), metric, rows=9, share=F(1, 4))
+            standard_plan(random_questions(rng, metric.universe), metric, rows=9, share=F(1, 4))
             for _ in range(rng.randint(1, 3))
         ]
     except SeparatesIdentical:
@@ -186,8 +186,8 @@ def test_remaining_equals_floyd_warshall_in_fractions(rng):
 def test_the_most_exhausted_pairs_come_first(tmp_path):
     d = people()
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
-        reserve(ledger, plain_plan("count by age/5", d, share="60%"), "a")
-        reserve(ledger, plain_plan("count by sex", d, share="30%"), "b")
+        reserve(ledger, standard_plan("count by age/5", d, share="60%"), "a")
+        reserve(ledger, standard_plan("count by sex", d, share="30%"), "b")
         first, *_ = ledger.most_exhausted(3)
         assert first.share == pytest.approx(0.6)
         assert d.universe.tell(*first.pair) == ("age 4", "age 5")
@@ -242,7 +242,9 @@ def test_eight_racing_processes_spend_exactly_the_budget(tmp_path):
 
 def test_a_question_called_otherwise_is_not_paid_for_twice(tmp_path):
     d = people()
-    named = [plain_plan([replace(gather("count by sex").questions[0], title=title)], d) for title in ("Sexes", "Who?")]
+    named = [
+        standard_plan([replace(gather("count by sex").questions[0], title=title)], d) for title in ("Sexes", "Who?")
+    ]
     assert named[0].request == named[1].request
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         assert isinstance(reserve(ledger, named[0]), Entry)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from contracts.random_models import random_metric, random_questions, random_scales, rational
 from dxprivacy.errors import QuestionError, SeparatesIdentical
 from dxprivacy.ledger import Ledger
@@ -115,7 +115,7 @@ def check_left(rng):
         return
     try:
         plans = [
-            plain_plan(random_questions(rng, metric.universe), metric, rows=9, share=F(rng.randint(1, 5), 10))
+            standard_plan(random_questions(rng, metric.universe), metric, rows=9, share=F(rng.randint(1, 5), 10))
             for _ in range(rng.randint(1, 2))
         ]
     except SeparatesIdentical:
@@ -144,7 +144,7 @@ def test_of_a_table_hardly_any_value_is_needed():
     town = Values(name="town", values=tuple(f"t{k}" for k in range(990)))
     u = Universe([region, town])
     d = dx.metrics.attributes(u, {"region": 1, "town": 2})
-    plan = plain_plan("table region by town", d, share="50%")
+    plan = standard_plan("table region by town", d, share="50%")
     leftover = Leftover(SumCost(u, [plan.cost]), d)
     assert leftover.between(0, 5).left == pytest.approx(float(d.exact(0, 5) - plan.cost.exact(0, 5)))
     assert leftover.between(0, 991 * 3 + 5).left == pytest.approx(2.0)  # two moves, half of each used
@@ -153,7 +153,7 @@ def test_of_a_table_hardly_any_value_is_needed():
 
 def test_a_graph_is_prepared_once_for_many_questions():
     d = dx.metrics.line(50, 1)
-    spent = SumCost(d.universe, [plain_plan("count where element=7", d, share="50%").cost])
+    spent = SumCost(d.universe, [standard_plan("count where element=7", d, share="50%").cost])
     leftover = Leftover(spent, d)
     first = leftover.between(3, 20)
     graphs = dict(leftover._graphs)
@@ -165,7 +165,7 @@ def test_the_ledger_names_the_record_over_which_less_is_left(tmp_path):
     u = Universe([Integers(name="age", low=0, high=9, has_other=False)])
     d = dx.metrics.attributes(u, {"age": {"epsilon": 1, "per": 1}})
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
-        plan = plain_plan("count where age=5", d)
+        plan = standard_plan("count where age=5", d)
         ledger.reserve(plan.cost, plan.questions, request="a")
         told = ledger.tell_apart({"age": 4}, {"age": 6})
         assert (told.allowed, told.spent, told.left, told.by_way_of) == (2.0, 0.0, 0.0, "age 5")
@@ -223,7 +223,7 @@ def test_presence_is_searched_with_all_attributes_together():
     base = dx.metrics.attributes(Universe([region, age]), {"region": 1, "age": {"epsilon": 1, "per": 10}})
     d = dx.metrics.with_absent(base, 3, max_records=1000)
     u = d.universe
-    spent = SumCost(u, [plain_plan(["table region by age/10", "count"], d, share="50%").cost])
+    spent = SumCost(u, [standard_plan(["table region by age/10", "count"], d, share="50%").cost])
     leftover = Leftover(spent, d)
     assert 0 < leftover.between(7, u.absent).left <= float(d.exact(7, u.absent) - spent.exact(7, u.absent)) + 1e-9
     far = leftover.between(0, u.cells - 2)

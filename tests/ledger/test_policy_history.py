@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from contracts.unused_ledger import unused_ledger
 from dxprivacy import metrics
 from dxprivacy.errors import BudgetExceeded, LedgerError, PolicyError, UsageError
@@ -153,7 +153,7 @@ def test_only_a_weaker_unit_can_follow(tmp_path):
 def test_costs_on_presence_follow_to_another_presence_and_to_replacing(tmp_path):
     base = plain(tmp_path).metric
     old, more, less = (metrics.with_absent(base, p, max_records=1000) for p in (1, 2, "0.25"))
-    plan = plain_plan(["count", "count by region"], old, share="60%")
+    plan = standard_plan(["count", "count by region"], old, share="60%")
     with Ledger.open(tmp_path / "l.db", old, dataset="people", new_ledger=True) as ledger:
         ledger.reserve(plan.cost, plan.questions, request="x")
         told = ledger.tell_apart({"region": "A"}, {})
@@ -175,7 +175,7 @@ def test_stored_releases_are_replayed_after_an_upgrade_and_old_plans_spend_nothi
     case = Case(tmp_path, old, new, "count by region", "count by age")
     case.carries()
     with Ledger.open(case.path, new, new_ledger=True) as ledger:
-        again = plain_plan("count by age", old.metric, rows=50, share="25%")
+        again = standard_plan("count by age", old.metric, rows=50, share="25%")
         assert ledger.reserve(again.cost, again.questions, request="1/1") == '{"release": "1/1"}'
         with pytest.raises(LedgerError, match="records of another version"):
             ledger.reserve(again.cost, again.questions, request="anew")
@@ -205,7 +205,7 @@ def test_a_reservation_that_comes_in_between_is_carried_too(tmp_path, monkeypatc
 def test_a_ledger_opened_before_an_upgrade_spends_nothing_after_it(tmp_path):
     old, new = plain(tmp_path), plain(tmp_path, sex=SEX)
     path = tmp_path / "l.db"
-    plan = plain_plan("count by region", old.metric, share="10%")
+    plan = standard_plan("count by region", old.metric, share="10%")
     with Ledger.open(path, old, new_ledger=True) as ledger:
         ledger.reserve(plan.cost, plan.questions, request="before")
         Ledger.adopting(path, new, looser=True)

@@ -10,7 +10,7 @@ from dataclasses import astuple, replace
 import pytest
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from dxprivacy.errors import LedgerError, UsageError
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.export import export, from_lines
@@ -39,11 +39,11 @@ def path(tmp_path):
     """A ledger with two versions: open, policy, reserve, finish, policy, reserve."""
     path = tmp_path / "ledger.db"
     with Ledger.open(path, OLD, new_ledger=True) as ledger:
-        plan = plain_plan("count by region", OLD.metric, share="50%")
+        plan = standard_plan("count by region", OLD.metric, share="50%")
         ledger.reserve(plan.cost, plan.questions, request="a")
         ledger.finish("a", '{"release": 1}')
         ledger.adopt(NEW, looser=True)
-        plan = plain_plan("mean age by region within 2 years", NEW.metric, rows=40, share="50%")
+        plan = standard_plan("mean age by region within 2 years", NEW.metric, rows=40, share="50%")
         ledger.reserve(plan.cost, plan.questions, request="b")
     return path
 
@@ -111,7 +111,7 @@ def test_an_edited_policy_row_with_a_recomputed_chain_differs_from_the_witness(p
         lambda c: c.update(universe_spec="x"),
         lambda c: c["universe_spec"].reverse(),
         lambda c: c["universe_spec"][0]["values"].append("D"),
-        lambda c: c["universe_spec"][0].update(kind="colours"),
+        lambda c: c["universe_spec"][0].update(kind="colors"),
         lambda c: c["universe_spec"][0].update(other="yes"),
         lambda c: c["universe_spec"][1].update(range=[0, 5]),
         lambda c: c["universe_spec"][1].update(range=[0]),

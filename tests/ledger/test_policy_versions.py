@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from dxprivacy.errors import DxError, LedgerError, PolicyError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.ledger.policy_versions import Version
@@ -95,7 +95,7 @@ def test_an_added_attribute_is_free(tmp_path):
     case.carries()
     with Ledger.open(case.path, case.new, new_ledger=True) as ledger:
         assert ledger.tell_apart({"sex": "M"}, {"sex": "F"}).left == 2
-        plan = plain_plan("table sex by region", case.new.metric, share="50%")
+        plan = standard_plan("table sex by region", case.new.metric, share="50%")
         assert isinstance(ledger.reserve(plan.cost, plan.questions, request="new"), Entry)
         ledger.verify()
 

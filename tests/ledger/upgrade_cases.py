@@ -6,7 +6,7 @@ from fractions import Fraction as F
 import pytest
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.ledger import Entry, Ledger
 from ledger.upgrade_oracle import Carried, preimages, worst
@@ -31,7 +31,7 @@ def spend(path, version, *questions, share="25%"):
     costs = []
     with Ledger.open(path, version, new_ledger=True) as ledger:
         for k, question in enumerate(questions):
-            plan = plain_plan(question, version.metric, rows=50, share=share)
+            plan = standard_plan(question, version.metric, rows=50, share=share)
             name = f"{version.version}/{k}"
             assert isinstance(ledger.reserve(plan.cost, plan.questions, request=name), Entry)
             ledger.finish(name, f'{{"release": "{name}"}}')

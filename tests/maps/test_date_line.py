@@ -83,7 +83,7 @@ def released(policy, folder, *questions):
 
 def test_geojson_cuts_cells_at_the_date_line(islands, tmp_path):
     release = released(islands, tmp_path, "density home width 50 km", "count by state")
-    assert [c.name for c in verify_data(json.loads(release.to_json()))][-1] == "promise"
+    assert [c.name for c in verify_data(json.loads(release.to_json()))][-1] == "guarantee"
     features = json.loads(release.to_geojson())["features"]
     cut = [f for f in features if f["geometry"]["type"] == "MultiPolygon"]
     whole = [f for f in features if f["geometry"]["type"] == "Polygon"]

@@ -201,7 +201,7 @@ def test_lengths_have_the_units_that_they_have_in_policies(written, meant):
     [
         ("density home width 40 kilometers", "width 40 km"),
         ("density home width 40 KM", "width 40 km"),
-        ("density home width 40 metres every 1 km", "width 40 m"),
+        ("density home width 40 meters every 1 km", "width 40 m"),
         ("count by state blur 3 feet", "blur 3 km"),
         ("density home width 40000 m every 5", "every 5 km"),
     ],
@@ -212,7 +212,7 @@ def test_other_units_are_refused_with_what_to_write(written, hint):
     assert caught.value.where == f"question “{written}”"
     assert hint in [command for command, _ in caught.value.hints]
     name = hint.partition(" ")[0]
-    assert parse(re.sub(rf"{name} [0-9]+( [a-zA-Z]+)?$|{name} [0-9]+ metres", hint, written))
+    assert parse(re.sub(rf"{name} [0-9]+( [a-zA-Z]+)?$|{name} [0-9]+ meters", hint, written))
 
 
 def test_units_behind_numbers_that_are_no_places_are_refused():

@@ -298,8 +298,8 @@ def test_a_single_place_with_one_distance_costs_nothing_along_it():
     assert [c.name for c in verify_data(json.loads(json.dumps(plan.to_dict())))][-1] == "worst case"
 
 
-def test_what_is_left_beside_a_map_is_not_more_than_along_its_neighbours(tmp_path):
-    """Where records may be absent, no way over neighbours may be forgotten."""
+def test_what_is_left_beside_a_map_is_not_more_than_along_its_neighbors(tmp_path):
+    """Where records may be absent, no way over neighbors may be forgotten."""
     rows = [[0.2 * k, 0.0] for k in range(30)]
     metric = metrics.with_absent(places_alone(rows), F(29, 10), max_records=1000)
     plan = make_plan(gather("density home width 0.5"), metric, rows=100, share=F(9, 10))

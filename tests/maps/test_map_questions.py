@@ -96,7 +96,7 @@ def test_the_map_of_the_prototype(plane, homes, tmp_path):
     np.add.at(truth, (cells[:, 0], cells[:, 1]), 1)
     drawn = np.array([row.value for row in release.answers]).reshape(40, 40)
     assert np.corrcoef(drawn.ravel(), truth.ravel())[0, 1] >= 0.9
-    assert [c.name for c in verify_data(json.loads(release.to_json()))][-1] == "promise"
+    assert [c.name for c in verify_data(json.loads(release.to_json()))][-1] == "guarantee"
 
 
 def test_a_cell_counts_what_the_bell_has_there(plane, homes):
@@ -138,7 +138,7 @@ def test_python_twins():
     assert str(dx.table("state", blur=20)) == "count by state blur 20"
 
 
-def test_lengths_are_kilometres_where_the_policy_measures_on_the_earth(earth, plane):
+def test_lengths_are_kilometers_where_the_policy_measures_on_the_earth(earth, plane):
     asked = dx.plan(["density home width 20", "count by state blur 10"], earth.metric, rows=1000).questions
     assert [str(q) for q in asked.questions] == ["density home width 20 km", "count by state blur 10 km"]
     for question in ("density home width 20 km", "count by side blur 500 m"):
@@ -226,7 +226,7 @@ def test_maps_by_groups_and_conditions(plane, homes, tmp_path):
     low = min(float(row.groups[1][1].split(" to ")[0]) for row in release.answers)
     high = max(float(row.groups[1][1].split(" to ")[1]) for row in release.answers)
     assert (low, high) == (0, 200)  # of the places that fulfil the condition
-    assert [c.name for c in verify_data(json.loads(release.to_json()))][-1] == "promise"
+    assert [c.name for c in verify_data(json.loads(release.to_json()))][-1] == "guarantee"
 
 
 def test_errors_and_intervals_hold(plane, homes, tmp_path):
@@ -385,7 +385,7 @@ def test_cells_are_said_where_they_are_not_half_a_width(folder):
 
 
 def test_questions_about_places_in_files(earth, tmp_path):
-    """Whether lengths are kilometres only the policy's distances say."""
+    """Whether lengths are kilometers only the policy's distances say."""
     text = '[[ask]]\ncount = true\nby = ["state"]\nblur = 10\n[[ask]]\ndensity = "home"\nwidth = 20\n'
     (tmp_path / "q.toml").write_text(text)
     asked = dx.load_questions(tmp_path / "q.toml", earth.universe)

@@ -42,7 +42,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("parts", SHAPES, ids=lambda p: f"{len(p)} parts, {p[1]:g}")
 @pytest.mark.parametrize("coverage", [0.95, 0.975])
-def test_a_blend_is_covered_at_least_as_often_as_promised(parts: list[float], coverage: float) -> None:
+def test_a_blend_is_covered_at_least_as_often_as_guaranteed(parts: list[float], coverage: float) -> None:
     parts_ = np.array(parts)
     law = Blend(2 * float(parts_ @ parts_))
     tail = _tail(parts_, float(law.half_width(coverage)))

@@ -203,7 +203,9 @@ def test_the_gain_of_an_answer_is_that_of_the_widths_shown():
     coarse = dx.plan("sum x", policy.metric, rows=300)
     assert coarse.baselines.strict[0].hidden == coarse.errors[0].hidden > 0
     assert coarse.improvement[0] == coarse.baselines.strict[0].half_width / coarse.errors[0].half_width
-    assert 1 < coarse.improvement[0] < coarse.gains[0]  # what cells hide is the same for plain DP: only noise differs
+    assert (
+        1 < coarse.improvement[0] < coarse.gains[0]
+    )  # what cells hide is the same for standard DP: only noise differs
 
 
 @pytest.mark.parametrize("attribute", [

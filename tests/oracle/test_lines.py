@@ -184,7 +184,7 @@ def test_values_at_no_distance_stay_so_where_all_others_are_public(monkeypatch):
     assert max_ratio(LaplaceCost(table("sex").on(metric.universe), [2.0, 2.0]), metric).upper == 1
 
 
-def test_of_thousands_of_groups_two_stand_for_all_under_plain_dp():
+def test_of_thousands_of_groups_two_stand_for_all_under_standard_dp():
     """A mean by each of 4,043 aircraft: sums and counts get the noise that is best for means, not one scale."""
     tail = Values(name="tail", values=tuple(f"t{k}" for k in range(4_043)))
     delay = Integers(name="delay", low=-60, high=360)

@@ -98,7 +98,7 @@ EMPTY = {sum: {"start": F(0)}, max: {"default": F(0)}}
 @settings(max_examples=40, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_too_many_contexts_give_a_sound_upper_bound_that_says_so(rng):
-    """The same instances, forced onto the loose rules: never below the truth, and labelled."""
+    """The same instances, forced onto the loose rules: never below the truth, and labeled."""
     metric = random_metric(rng, axes=3)
     workload = random_questions(rng, metric.universe).on(metric.universe)
     loss = LaplaceCost(workload, random_scales(rng, workload))
@@ -238,7 +238,7 @@ def test_mixed_units_add_up_in_one_unit():
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_of_one_table_under_plain_dp_the_two_heaviest_rows_are_found(seed):
+def test_of_one_table_under_standard_dp_the_two_heaviest_rows_are_found(seed):
     """The end of a row may lie in another row, whose weight was once taken for this one's."""
     rng = np.random.default_rng(seed)
     u = Universe([Integers(name="a", low=0, high=int(rng.integers(1, 8)), has_other=False)])

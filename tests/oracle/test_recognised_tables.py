@@ -10,7 +10,7 @@ import dxprivacy as dx
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.queries.asking import gather
 from dxprivacy.queries.kinds.matrix_query import Matrix
-from dxprivacy.queries.recognized_tables import recognised
+from dxprivacy.queries.recognized_tables import recognized
 from dxprivacy.universe.attributes.integers import Integers
 from dxprivacy.universe.attributes.listed_values import Values
 from dxprivacy.universe.universe import Universe
@@ -32,13 +32,13 @@ def whole(stack, u):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_random_stacks_of_tables_are_recognised_and_stay_the_same_rows(seed):
+def test_random_stacks_of_tables_are_recognized_and_stay_the_same_rows(seed):
     rng = random.Random(seed)
     u = universe(rng)
     tables = [rng.sample(["sex", "job", "age"], rng.randint(1, 3)) for _ in range(rng.randint(1, 4))]
     rows = whole(gather(*(dx.table(*by) for by in tables)), u)
     given = gather(csr_array(rows) if seed % 2 else rows)
-    found = recognised(given, u)
+    found = recognized(given, u)
     assert not any(isinstance(q, Matrix) for q in found.questions)
     assert np.array_equal(whole(found, u), rows)
 
@@ -57,7 +57,7 @@ def test_what_is_no_table_stays_a_matrix(seed):
         rows = np.delete(rows, rng.randrange(len(rows)), axis=0)
     else:  # in another order
         rows[[0, 1]] = rows[[1, 0]]
-    found = recognised(gather(rows), u)
+    found = recognized(gather(rows), u)
     assert np.array_equal(whole(found, u), rows)
     assert any(isinstance(q, Matrix) for q in found.questions)
 
@@ -66,7 +66,7 @@ def test_labels_are_kept_and_so_is_the_matrix():
     u = universe(random.Random(1))
     rows = whole(gather(dx.table("sex")), u)
     named = gather(dx.matrix(rows, labels=["women", "men"]))
-    assert recognised(named, u).questions == named.questions
+    assert recognized(named, u).questions == named.questions
 
 
 def test_two_way_tables_given_as_a_matrix_have_the_plan_of_the_tables():
@@ -85,4 +85,4 @@ def test_two_way_tables_given_as_a_matrix_have_the_plan_of_the_tables():
 def test_an_attribute_whose_name_would_be_read_otherwise_is_left_alone():
     u = Universe([Values(name="age/2", values=("x", "y"), has_other=False), Integers(name="age", low=0, high=3)])
     rows = np.repeat(np.eye(2, dtype=np.int64), u.shape[1], axis=1)
-    assert isinstance(recognised(gather(rows), u).questions[0], Matrix)
+    assert isinstance(recognized(gather(rows), u).questions[0], Matrix)

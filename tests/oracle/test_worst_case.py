@@ -1,4 +1,4 @@
-"""The plain-DP reading of costs, kept up to date by components and classes, against all pairs."""
+"""The standard-DP reading of costs, kept up to date by components and classes, against all pairs."""
 
 import random
 

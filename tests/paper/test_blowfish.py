@@ -57,7 +57,7 @@ def test_the_loss_of_a_cycle_is_attained_by_a_release():
 
 
 @pytest.mark.parametrize("known", [blowfish.NUMBER_ILL, blowfish.BY_REGION])
-def test_a_share_of_one_over_the_largest_group_keeps_the_promise_for_all_groups(known):
+def test_a_share_of_one_over_the_largest_group_keeps_the_guarantee_for_all_groups(known):
     d = dx.metrics.attributes(blowfish.people, {"region": 1, "ill": "0.8"})
     size, groups = blowfish.together(known, SECRETS)
     plan = dx.plan(dx.table("region", "ill"), d, share=F(1, size), method="optimal")

@@ -24,7 +24,7 @@ from dxprivacy.queries.selections import most_common
 
 
 def test_definition_5_the_utility_sensitivity_of_largest_rows_is_attained():
-    """max over candidates and neighbours of |u(x) - u(x')| is max_k |A_ki - A_kj|, not only at most that."""
+    """max over candidates and neighbors of |u(x) - u(x')| is max_k |A_ki - A_kj|, not only at most that."""
     rng = np.random.default_rng(2)
     for _ in range(20):
         rows = rng.integers(-3, 4, (3, 3))
@@ -37,7 +37,7 @@ def test_definition_5_the_utility_sensitivity_of_largest_rows_is_attained():
             assert moved == np.abs(A[:, i] - A[:, j]).max()
 
 
-def test_theorem_3_recovers_the_exponential_mechanism_of_plain_dp():
+def test_theorem_3_recovers_the_exponential_mechanism_of_standard_dp():
     """Definition 6: exp(eps u / (2 Delta u)); Definition 9 with c = Delta u / eps."""
     choice = make_choice(most_common(dx.matrix(3 * np.eye(3, dtype=int))), dx.metrics.constant(3, F(1, 2)))
     unit = float(choice.candidates.unit)  # the grid counts in threes
@@ -134,7 +134,7 @@ def test_theorem_6_corrected_gives_the_error_of_the_mechanism_at_half_alpha():
 
 
 def test_theorem_6_printed_gamma_fails_for_one_query():
-    """Printed, gamma has no ln N for |Q| = 1, and promises less than the mechanism's own bound."""
+    """Printed, gamma has no ln N for |Q| = 1, and guarantees less than the mechanism's own bound."""
     cells, n, c, beta = 1000, 10**4, 1.0, 0.5
     printed = 16 * math.log(cells) * math.log(1) + 4 * math.log(1 / beta)
     alpha = (c * printed / n) ** (1 / 3)

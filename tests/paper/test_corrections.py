@@ -17,7 +17,7 @@ def is_metric(table):
     return all(table[i][k] <= table[i][j] + table[j][k] for i, j, k in itertools.product(n, repeat=3))
 
 
-def test_7_neighbours_are_tables_of_equal_size_so_constant_questions_are_exact():
+def test_7_neighbors_are_tables_of_equal_size_so_constant_questions_are_exact():
     """Printed, x and x' may differ by two added records; then counting everybody would need noise."""
     plan = dx.plan([[1, 1, 1], [1, 0, 0]], dx.metrics.constant(3, 1))
     assert plan.scales[0] == 0

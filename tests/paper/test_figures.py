@@ -20,7 +20,7 @@ from dxprivacy.paper import (
     metric_families,
     mwem_errors,
     personal,
-    plain_dp,
+    standard_comparison,
     strategies_by_k,
     thresholds,
     us_places,
@@ -35,7 +35,7 @@ def test_fig_1b_the_mean_factor_of_the_median_universe():
     """Of 200 universes 4 % are below 1.8 and 8 % above 4; one universe alone says little: they run from 1.5 to 7.6."""
     outcome = experiment("fig1b").run(SETTINGS)
     assert 1.8 < outcome.facts["median_of_means"] < 4
-    assert outcome.facts["least_mean"] >= 1  # plain DP as strict as the closest pair is never better
+    assert outcome.facts["least_mean"] >= 1  # standard DP as strict as the closest pair is never better
     assert outcome.facts["largest_mean"] > 1.3 * outcome.facts["least_mean"]
 
 
@@ -148,11 +148,11 @@ def test_a_universe_without_a_close_pair_needs_no_noise_under_blowfish(monkeypat
 
 
 def test_both_baselines():
-    found = [m for u in range(4) for m in plain_dp.measure(SETTINGS, u)]
+    found = [m for u in range(4) for m in standard_comparison.measure(SETTINGS, u)]
     for m in found:
         assert m.strict >= 1 - 1e-9
         assert m.exposed >= 1 - 1e-9
-        if m.queries == 1:  # one query: plain DP at our worst case has our noise
+        if m.queries == 1:  # one query: standard DP at our worst case has our noise
             assert m.loose == pytest.approx(1)
             assert m.exposed == pytest.approx(m.strict)
 
@@ -186,7 +186,7 @@ def test_gains_by_family_are_never_below_1_and_large_for_smooth_queries():
     found = metric_families.measure(SETTINGS, 0)
     for (family, kind), factors in found.items():
         assert (factors >= 1 - 1e-9).all(), (family, kind)
-        if family == "plain DP":
+        if family == "standard DP":
             assert factors == pytest.approx(np.ones(len(factors)))
     assert np.median(found["Euclidean", "distance"]) > 5 * np.median(found["Euclidean", "uniform"])
 
@@ -255,7 +255,7 @@ def test_mwem_gains_from_the_metric_and_a_direct_fit_beats_it(one_table):
     outcome = experiment("mwem").conclude(SETTINGS, [one_table])
     facts = outcome.facts
     assert facts["direct_euclidean"] < facts["mwem_euclidean_20"] < facts["uniform"]
-    assert facts["mwem_euclidean_20"] < facts["mwem_plain_20"]
+    assert facts["mwem_euclidean_20"] < facts["mwem_standard_20"]
     assert "nan" not in outcome.table.to_csv()
 
 

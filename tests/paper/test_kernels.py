@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.mechanisms.linear.planning.standard_dp import plain_sensitivities
+from dxprivacy.mechanisms.linear.planning.standard_dp import standard_sensitivities
 from dxprivacy.paper.experiment import SIZE, Settings
 from dxprivacy.paper.kernels import Reach, improvement, own_scales, quantiles
 from dxprivacy.paper.metric_families import FAMILIES, family_metric
@@ -62,7 +62,7 @@ def test_measured_scales_are_those_of_plans(kind, rows):
     for method in METHODS:
         plan = dx.plan(Q, metric, method=method, loss="geomean" if method == "optimal" else "l2")
         assert tuple(found.by_method[method]) == plan.scales
-        plain = plain_sensitivities(plan.workload)[0] / metric.closest.distance
+        plain = standard_sensitivities(plan.workload)[0] / metric.closest.distance
         factors = plain / np.array(plan.scales)
         assert found.factor(method) == pytest.approx(float(np.exp(np.log(factors).mean())), rel=1e-12)
         assert plan.certificate.ratio <= 1

@@ -35,7 +35,7 @@ def test_every_example_of_the_paper_has_its_folder():
         "blowfish",
         "example-1",
         "features",
-        "generalisation",
+        "generalization",
         "heterogeneous",
         "individuals",
         "location",
@@ -92,7 +92,7 @@ def test_location_is_epsilon_times_euclidean_distance():
 
 
 def test_features_add_their_epsilons_where_they_differ():
-    epsilons = {"colour": F("0.1"), "employed": F(1), "approved": F(3)}
+    epsilons = {"color": F("0.1"), "employed": F(1), "approved": F(3)}
     for d, a, b in pairs(load("features")):
         assert d == sum(e for feature, e in epsilons.items() if a[feature] != b[feature])
 
@@ -140,8 +140,8 @@ def test_smooth_grows_in_proportion_beyond_the_threshold():
         assert d == 1 if square <= 16 else close_to(d * 4, square)
 
 
-def test_generalised_dates_cost_epsilon_for_every_period():
-    for d, a, b in itertools.islice(pairs(load("generalisation")), 20_000):
+def test_generalized_dates_cost_epsilon_for_every_period():
+    for d, a, b in itertools.islice(pairs(load("generalization")), 20_000):
         days = abs((date.fromisoformat(a["visit"]) - date.fromisoformat(b["visit"])).days)
         assert d == F(1, 2) * F(days, 7)
 

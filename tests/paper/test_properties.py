@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from contracts.oracle_brute import brute
 from contracts.random_models import random_metric, random_questions
 from dxprivacy.errors import BudgetExceeded
@@ -34,9 +34,9 @@ def largest_log_ratio(one, other):
 
 
 def one_row(rng):
-    """A certified plan for one question of whole numbers, and what it does to two neighbouring data sets."""
+    """A certified plan for one question of whole numbers, and what it does to two neighboring data sets."""
     metric = dx.metrics.line(4, F(rng.randint(1, 8), 8))
-    plan = plain_plan([[rng.randint(0, 3) for _ in range(3)] + [4]], metric)
+    plan = standard_plan([[rng.randint(0, 3) for _ in range(3)] + [4]], metric)
     x = [rng.randint(1, 3) for _ in range(4)]
     i, j = rng.sample(range(4), 2)
     y = list(x)
@@ -53,8 +53,8 @@ def test_1_1_no_function_of_the_outcome_tells_more_than_the_outcome():
         allowed = float(plan.metric.exact(*pair))
         before = largest_log_ratio(*laws)
         assert before <= float(plan.cost.exact(*pair)) + 1e-9 <= allowed + 2e-9
-        randomised = chance.dirichlet(np.ones(5), size=len(laws[0]))  # any outcome to any of five, by chance
-        assert largest_log_ratio(*(p @ randomised for p in laws)) <= before + 1e-9
+        randomized = chance.dirichlet(np.ones(5), size=len(laws[0]))  # any outcome to any of five, by chance
+        assert largest_log_ratio(*(p @ randomized for p in laws)) <= before + 1e-9
         values = np.clip(np.arange(-REACH - 1, REACH + 2), -REACH, REACH)
         ours = dx.post.whole(dx.post.nonnegative(values / 3)).values  # our own helpers are such functions
         merged = [np.bincount((ours - ours.min()).astype(int), weights=p) for p in laws]
@@ -67,7 +67,7 @@ def test_1_2_losses_add_up_also_where_the_second_question_depends_on_the_first_a
     for _ in range(10):
         metric = dx.metrics.line(4, 1)
         first, *second = (
-            plain_plan([[rng.randint(0, 3) for _ in range(3)] + [5]], metric, share=F(1, rng.randint(2, 3)))
+            standard_plan([[rng.randint(0, 3) for _ in range(3)] + [5]], metric, share=F(1, rng.randint(2, 3)))
             for _ in range(3)
         )
         x = np.array([rng.randint(1, 3) for _ in range(4)])
@@ -100,7 +100,7 @@ def test_1_2_a_filter_stops_an_adaptive_analyst_before_any_pair_is_overspent(tmp
             for step in range(8):
                 # Whatever was answered decides what is asked, and for how much: to the ledger it is all the same.
                 share = F(rng.randint(2, 7), 10)
-                plan = plain_plan(random_questions(rng, metric.universe), metric, rows=9, share=share)
+                plan = standard_plan(random_questions(rng, metric.universe), metric, rows=9, share=share)
                 before = len(ledger.entries())
                 try:
                     ledger.reserve(plan.cost, plan.questions, request=str(step))
@@ -126,14 +126,14 @@ def test_1_2_questions_that_touch_different_pairs_each_have_the_whole_budget(tmp
     metric = survey()
     with Ledger.open(tmp_path / "l.db", metric, dataset="d", new_ledger=True) as ledger:
         for name in ("sex", "native", "age/5"):
-            plan = plain_plan(f"count by {name}", metric)
+            plan = standard_plan(f"count by {name}", metric)
             assert plan.certificate.ratio == 1
             ledger.reserve(plan.cost, plan.questions, request=name)
         assert 1 - 1e-9 < brute(ledger.spent, metric) <= 1  # as scalars, three times the whole budget
-        again = plain_plan("count by sex", metric, share="1%")
+        again = standard_plan("count by sex", metric, share="1%")
         with pytest.raises(BudgetExceeded):
             ledger.reserve(again.cost, again.questions, request="again")
-        free = plain_plan("count where age=0..1", metric)  # other neighbours on the line
+        free = standard_plan("count where age=0..1", metric)  # other neighbors on the line
         ledger.reserve(free.cost, free.questions, request="free")
         assert brute(ledger.spent, metric) <= 1
 
@@ -150,7 +150,7 @@ def test_1_3_groups_are_protected_by_the_cost_of_transport():
     rng = random.Random(4)
     for _ in range(15):
         metric = random_metric(rng, plain=True)
-        plan = plain_plan(random_questions(rng, metric.universe), metric, rows=6)
+        plan = standard_plan(random_questions(rng, metric.universe), metric, rows=6)
         x, y = (records(rng, metric.universe.cells, 6) for _ in range(2))
         A = plan.counted.dense()[:, : metric.universe.cells]
         apart = np.abs(A @ (x - y)).tolist()
@@ -169,7 +169,7 @@ def test_1_3_data_sets_at_distance_k_are_k_halves_of_replacements_not_k():
     printed = k * found.largest
     assert (k, found.replacements, found.upper, found.simple) == (2, 1, 1, 1)
     assert printed == 2 * found.simple  # and never attained: one replacement is d(i, j) by definition
-    plan = plain_plan([[1, 0, 0]], metric)
+    plan = standard_plan([[1, 0, 0]], metric)
     assert dx.group_loss(plan.cost, x, y).upper == metric.exact(0, 1) < printed
 
 
@@ -184,7 +184,7 @@ def test_1_3_transport_is_far_below_the_number_of_replacements_times_the_largest
 
 
 def test_moves_that_meet_nobody_tell_nothing():
-    plan = plain_plan("count by sex", survey())
+    plan = standard_plan("count by sex", survey())
     sex, native = ({"sex": a, "native": b, "age": 3} for a, b in (("M", "Y"), ("M", "N")))
     cells = plan.metric.universe.index([sex, native]).tolist()
     assert dx.group_loss(plan.cost, {cells[0]: 5}, {cells[1]: 5}).upper == 0

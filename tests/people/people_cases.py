@@ -1,4 +1,4 @@
-"""Small worlds of people with several rows, and what is promised to them, worked out by brute force."""
+"""Small worlds of people with several rows, and what is guaranteed to them, worked out by brute force."""
 
 import itertools
 import random

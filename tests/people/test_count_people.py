@@ -1,4 +1,4 @@
-"""Counting people instead of rows: the right numbers, never more than was promised, and files that can be checked."""
+"""Counting people instead of rows: the right numbers, never more than was guaranteed, and files that can be checked."""
 
 import itertools
 import json
@@ -54,7 +54,7 @@ def some(rng, texts, metric, most):
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_no_two_people_are_told_apart_by_more_than_was_promised(seed):
+def test_no_two_people_are_told_apart_by_more_than_was_guaranteed(seed):
     rng = random.Random(seed)
     m = rng.choice([1, 2, 2, 3])
     policy = dx.Policy.parse(policy_text(rng, m))
@@ -248,7 +248,7 @@ def test_every_screen_and_page_knows_about_people(data, tmp_path):
         assert "count people by ward" in str(plan)
         assert charts.plan_page(plan, policy=policy)
         release = session.release(plan, anyway=True)
-        assert "of the largest ε between two matched rows" in release.promise[0]
+        assert "of the largest ε between two matched rows" in release.guarantee[0]
         assert charts.release_page(release, plan, policy=policy)
         only = session.plan("count people where age=0..4", share="20%")
         charts.trade(only), charts.plan(only)

@@ -206,7 +206,7 @@ def test_a_universe_of_very_many_cells_is_kept_alike(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "polars"])
-def test_rare_values_are_not_favoured_on_any_source(kind, tmp_path):
+def test_rare_values_are_not_favored_on_any_source(kind, tmp_path):
     """Of a hundred rows alike and one other, the other is kept as rarely as it is there."""
     rows = [(f"p{k}", "x", 1) for k in range(60) for _ in range(100)] + [(f"p{k}", "y", 2) for k in range(60)]
     _, total = by_hand(rows, 2)

@@ -56,13 +56,13 @@ def test_a_release_answers_about_kept_rows(policy, data, tmp_path):
     assert values["sum age"] == sum(cell % 11 for cell in kept if cell % 11 < 10)
     assert release.records is None
     assert release.facts["people"] == len(mine) + 1  # and the one without a key
-    assert f"({len(mine) + 1}) is treated as public" in release.promise[0]
+    assert f"({len(mine) + 1}) is treated as public" in release.guarantee[0]
     text = release.to_json() + release.to_csv() + str(release)
     assert "p249" not in text
     assert not re.search(rf"\b{len(rows())}\b", text)  # how many rows there are
 
 
-def test_the_promise_is_about_whole_people(policy, data, tmp_path):
+def test_the_guarantee_is_about_whole_people(policy, data, tmp_path):
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         plan = session.plan("count by ward", share="100%")
         release = session.release(plan)
@@ -71,8 +71,8 @@ def test_the_promise_is_about_whole_people(policy, data, tmp_path):
     assert told.allowed == 1.0
     assert told.spent == pytest.approx(1.0)
     assert told.left == pytest.approx(0.0, abs=1e-9)
-    assert "for a whole person" in release.promise[2]
-    assert "at most 3 rows of each person are kept" in release.promise[0]
+    assert "for a whole person" in release.guarantee[2]
+    assert "at most 3 rows of each person are kept" in release.guarantee[0]
     assert plan.scales == pytest.approx((6.0, 6.0))
 
 
@@ -215,4 +215,4 @@ def test_synthetic_rows_are_made_beside_people(policy, data, tmp_path):
         made = session.synthesize(session.plan_synthesis("count by ward", "count by age", share="100%"))
         assert made.synthetic.records is None
         assert 0 < made.records.number <= session.rows
-        assert "for a whole person" in made.promise[2]
+        assert "for a whole person" in made.guarantee[2]

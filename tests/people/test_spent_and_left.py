@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from dxprivacy.errors import BudgetExceeded, DxError
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.ledger_budget import used_by_attribute
@@ -67,7 +67,7 @@ def random_policy(rng):
 def fill(ledger, rng):
     """Reserve one to five random plans, as far as they fit."""
     for k in range(rng.randint(1, 5)):
-        make = dx.plan if rng.random() < 0.7 else plain_plan
+        make = dx.plan if rng.random() < 0.7 else standard_plan
         try:
             plan = make(rng.choice(QUERIES), ledger.metric, rows=9, share=Fraction(rng.randint(1, 5), 10))
             ledger.reserve(plan.cost, plan.questions, request=f"r{k}")
@@ -272,7 +272,7 @@ def test_a_public_attribute_has_nothing_that_could_be_used_up(tmp_path, monkeypa
     policy = dx.Policy.parse(f'title = "T"\ndataset = "t"\n{text}')
     with Ledger.open(tmp_path / "l.db", policy, new_ledger=True) as ledger:
         for b in "xy":
-            plan = plain_plan([f"count where a=x and b={b}"], policy.metric, rows=99, share="30%")
+            plan = standard_plan([f"count where a=x and b={b}"], policy.metric, rows=99, share="30%")
             ledger.reserve(plan.cost, plan.questions, request=b)
         for limit in ("MAX_PAIRS", "_CONSTANT_COLUMNS", "_FEW_PAIRS"):
             monkeypatch.setattr(f"dxprivacy.privacy.search.generating_pairs.{limit}", 0)

@@ -104,7 +104,7 @@ def test_people_are_in_one_group_of_their_own_attributes(policy):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_no_two_people_are_told_apart_by_more_than_was_promised(policy, seed):
+def test_no_two_people_are_told_apart_by_more_than_was_guaranteed(policy, seed):
     rng = random.Random(seed)
     texts = ["count people by sex", "count people by ward", "count people by sex, ward", "count by ward", "count",
              "count people by born where ward=A", "sum born where ward=B", "count by sex, born"]  # fmt: skip

@@ -84,8 +84,8 @@ def test_no_path_asks_for_the_number_of_records(session, tmp_path):
     assert release.records is None
     for text in (release.to_json(), str(release), str(plan), json.dumps(plan.to_dict())):
         assert not re.search(r"(?<![\w.,])4,?321(?![\w.,])", text)  # digests and noisy counts may hold these digits
-    assert "the number of records is private" in release.promise[0]
-    assert "added or removed" in release.promise[0]
+    assert "the number of records is private" in release.guarantee[0]
+    assert "added or removed" in release.guarantee[0]
 
 
 def test_a_histogram_does_not_tell_its_total(session, policy):
@@ -125,7 +125,7 @@ def test_adding_removing_and_replacing_any_record_stays_within_the_policy(policy
     rng = np.random.default_rng(1)
     table = rng.integers(0, 5, policy.universe.size)
     table[policy.universe.absent] = 0
-    for cell in range(policy.universe.cells):  # neighbouring tables, one record more
+    for cell in range(policy.universe.cells):  # neighboring tables, one record more
         more = table.copy()
         more[cell] += 1
         moved = np.abs(plan.counted.answer(more) - plan.counted.answer(table))

@@ -13,6 +13,7 @@ from contracts.exact_least_squares import solved
 from dxprivacy.errors import NotCertified, NotVerified, TooLarge
 from dxprivacy.mechanisms.linear.estimators.least_squares import LeastSquares
 from dxprivacy.mechanisms.linear.noise.discrete_laplace_law import variance
+from dxprivacy.mechanisms.linear.plan import load_plan
 from dxprivacy.session import read_plan
 from dxprivacy.verify import verify_data
 from oracle.test_simulated_errors import errs_as_it_says
@@ -111,7 +112,7 @@ def test_estimates_and_variances_are_those_of_least_squares_with_an_absent_cell(
 def test_files_are_verified_and_read_back_and_what_would_use_n_is_refused(plan):
     data = json.loads(json.dumps(plan.to_dict()))
     assert [check.name for check in verify_data(data)][-1] == "worst case"
-    assert dx.mechanisms.laplace.plan.load_plan(data, plan.metric).scales == plan.scales
+    assert load_plan(data, plan.metric).scales == plan.scales
     carried = data["measured"].get("reconstruction")
     if carried is None:
         return
@@ -119,7 +120,7 @@ def test_files_are_verified_and_read_back_and_what_would_use_n_is_refused(plan):
     carried["constants"][0] = 1
     assert isinstance(refusal(resealed(data)), NotVerified)
     with pytest.raises(NotCertified):
-        dx.mechanisms.laplace.plan.load_plan(resealed(data), plan.metric)
+        load_plan(resealed(data), plan.metric)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -1,4 +1,4 @@
-"""Stretching and sampling lose no more than they promise: every outcome of small data sets, in exact intervals."""
+"""Stretching and sampling lose no more than they guarantee: every outcome of small data sets, in exact intervals."""
 
 from fractions import Fraction as F
 from itertools import combinations, product
@@ -51,8 +51,8 @@ def law(rows, scales, x, chances, outcomes):
     mixed = [(tuple(int(a) for a in rows @ np.array(k)), c) for k, c in samples(x, chances)]
     for z in outcomes:
         total = iv.mpf(0)
-        for centre, c in mixed:
-            gap = sum((F(abs(a - b)) / F(s) for a, b, s in zip(z, centre, scales, strict=True)), F(0))
+        for center, c in mixed:
+            gap = sum((F(abs(a - b)) / F(s) for a, b, s in zip(z, center, scales, strict=True)), F(0))
             total += (iv.mpf(c.numerator) / c.denominator) * iv.exp(-(iv.mpf(gap.numerator) / gap.denominator))
         out[z] = total
     return out
@@ -155,7 +155,7 @@ def test_no_outcome_of_stretching_tells_more_than_its_cost_and_no_cost_more_than
         assert most == found.cost.exact(i, j) <= found.metric.exact(i, j)
 
 
-def test_the_histogram_attains_the_promise_of_stretching_on_every_pair_at_the_printed_scale():
+def test_the_histogram_attains_the_guarantee_of_stretching_on_every_pair_at_the_printed_scale():
     found = dx.baselines.stretching(ROWS["histogram"], BUDGETS)
     assert float(found.scale) == pytest.approx(float(found.printed), rel=1e-12)
     for i, j in combinations(range(3), 2):

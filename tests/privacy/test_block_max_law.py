@@ -1,4 +1,4 @@
-"""Noise of tables that one record changes together has exactly its law, and no neighbour's differs by more."""
+"""Noise of tables that one record changes together has exactly its law, and no neighbor's differs by more."""
 
 import itertools
 import math
@@ -48,7 +48,7 @@ def log(x):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_neighbours_differ_by_no_more_than_the_largest_rate(seed):
+def test_neighbors_differ_by_no_more_than_the_largest_rate(seed):
     """Probabilities enclosed by the sampler's own levels, at all outputs of a box, for all pairs of records."""
     mpmath.mp.prec = 300
     rng = np.random.default_rng(seed)

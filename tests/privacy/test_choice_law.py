@@ -1,4 +1,4 @@
-"""Choices have exactly the law that they promise, and no neighbour's differs by more than the reserved cost."""
+"""Choices have exactly the law that they guarantee, and no neighbor's differs by more than the reserved cost."""
 
 from fractions import Fraction as F
 
@@ -94,7 +94,7 @@ def instance(rng):
 
 
 def worst_ratios(choice, records):
-    """Every pair of neighbours and every output: nothing beyond exp(cost), and the cost within the share of d."""
+    """Every pair of neighbors and every output: nothing beyond exp(cost), and the cost within the share of d."""
     d, cells = choice.metric, choice.metric.universe.size
     law_of = flip_law if choice.flip else exponential_law
     laws = {}
@@ -116,7 +116,7 @@ def worst_ratios(choice, records):
     return looked
 
 
-def test_all_output_ratios_of_all_neighbours_stay_within_the_cost_in_200_instances():
+def test_all_output_ratios_of_all_neighbors_stay_within_the_cost_in_200_instances():
     rng = np.random.default_rng(5)
     for _ in range(200):
         assert worst_ratios(instance(rng), records=2) > 0

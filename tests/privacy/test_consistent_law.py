@@ -1,4 +1,4 @@
-"""Noise that agrees has exactly its law, whatever tables it is looked up in, and no neighbour's differs by more."""
+"""Noise that agrees has exactly its law, whatever tables it is looked up in, and no neighbor's differs by more."""
 
 import itertools
 import math
@@ -101,18 +101,18 @@ def test_floats_decide_as_whole_numbers_do():
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_neighbours_differ_by_no_more_than_the_cost(seed):
+def test_neighbors_differ_by_no_more_than_the_cost(seed):
     """The probabilities of the sampler's own choices, enclosed in fractions, at all outputs of a box, for all pairs."""
-    _neighbours(seed)
+    _neighbors(seed)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(40, 340))
-def test_neighbours_differ_by_no_more_than_the_cost_in_many_nests(seed):
-    _neighbours(seed)
+def test_neighbors_differ_by_no_more_than_the_cost_in_many_nests(seed):
+    _neighbors(seed)
 
 
-def _neighbours(seed):
+def _neighbors(seed):
     rng = np.random.default_rng(seed)
     cells = int(rng.integers(2, 5))
     rows = (random_rows(rng, cells), chain_rows(cells), halved_rows(cells))[seed % 3]

@@ -98,11 +98,11 @@ def test_each_step_tells_at_most_what_was_reserved_and_all_together_at_most_d(se
         d = metric.exact(i, j)
         if i == j or d == float("inf"):
             continue
-        neighbour = x.copy()
-        neighbour[i] -= 1
-        neighbour[j] += 1
+        neighbor = x.copy()
+        neighbor[i] -= 1
+        neighbor[j] += 1
         runs = []
-        for counts in (x, neighbour):
+        for counts in (x, neighbor):
             seen = Observed(script)
             run_mwem(plan, lambda c=counts: Histogram.of(universe, c), seen, seen)
             runs.append(seen.steps)

@@ -111,7 +111,7 @@ def test_a_plan_that_moves_answers_is_not_released_for_more_records(session):
 
 @pytest.mark.parametrize("scale", [0.1, 0.2, 0.3, 0.414, 0.5, 0.6, 0.8, 1, 2, 3, 5, 10, 50])
 @pytest.mark.parametrize("coverage", [0.95, 0.975])
-def test_discrete_noise_is_covered_as_promised_also_where_its_scale_is_small(scale, coverage):
+def test_discrete_noise_is_covered_as_guaranteed_also_where_its_scale_is_small(scale, coverage):
     law = Blend(variance(scale), variance(scale))
     inside = math.floor(float(law.half_width(coverage)) + 1e-12)
     p = math.exp(-1 / scale)

@@ -57,7 +57,7 @@ def test_two_releases_of_one_plan_have_independent_noise():
 
 @settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False))
-def test_the_loss_between_neighbours_never_exceeds_the_share_of_the_policy(rng):
+def test_the_loss_between_neighbors_never_exceeds_the_share_of_the_policy(rng):
     """log p(z|x) / p(z|x') summed over rows is at most sum |A_i - A_j| / s, attained outside the answers' hull.
 
     Of tables that are noised together it is at most the largest term.
@@ -74,10 +74,10 @@ def test_the_loss_between_neighbours_never_exceeds_the_share_of_the_policy(rng):
     assert np.array_equal(plan.counted.answer(x), A @ x)
     for _ in range(30):
         i, j = rng.randrange(len(x)), rng.randrange(len(x))
-        neighbour = x.copy()
-        neighbour[i] -= 1
-        neighbour[j] += 1
-        before, after = A @ x, A @ neighbour
+        neighbor = x.copy()
+        neighbor[i] -= 1
+        neighbor[j] += 1
+        before, after = A @ x, A @ neighbor
         losses = [F(0)]
         for k, s in enumerate(plan.scales):
             if before[k] == after[k]:
@@ -141,7 +141,7 @@ def test_intervals_cover_what_they_say():
     assert rmse[linear] == pytest.approx(plan.expected_rmse[linear], rel=0.25)
 
 
-def test_neighbouring_histograms_differ_by_one_replacement():
+def test_neighboring_histograms_differ_by_one_replacement():
     u = dx.Universe.listed("abc")
     histogram = Histogram.of(u, [1, 2, 3])
     assert histogram.total == 6

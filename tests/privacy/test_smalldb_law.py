@@ -1,4 +1,4 @@
-"""Small databases have exactly the law of Algorithm 1, on every route, and no neighbour's differs beyond the cost."""
+"""Small databases have exactly the law of Algorithm 1, on every route, and no neighbor's differs beyond the cost."""
 
 import itertools
 from fractions import Fraction as F
@@ -94,7 +94,7 @@ def test_uniform_multisets_are_uniform():
     assert not law_is(counts, wrong)
 
 
-def test_all_output_ratios_of_all_neighbours_stay_within_the_cost_in_200_instances():
+def test_all_output_ratios_of_all_neighbors_stay_within_the_cost_in_200_instances():
     rng = np.random.default_rng(7)
     for _ in range(200):
         cells, n, size = int(rng.integers(2, 4)), 2, int(rng.integers(1, 3))

@@ -1,4 +1,4 @@
-"""Tables that share a margin have exactly the law of their noise, and no neighbour's differs by more."""
+"""Tables that share a margin have exactly the law of their noise, and no neighbor's differs by more."""
 
 import itertools
 from operator import add
@@ -21,18 +21,18 @@ def scales_of(rng, values, groups, low, high):
 
 
 @pytest.mark.parametrize("seed", [*range(7), 10, 13])
-def test_neighbours_differ_by_no_more_than_the_cost(seed):
+def test_neighbors_differ_by_no_more_than_the_cost(seed):
     """The probabilities of the sampler's own choices, enclosed in fractions, at all outputs of a box, for all pairs."""
-    _neighbours(seed)
+    _neighbors(seed)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(7, 107))
-def test_neighbours_differ_by_no_more_than_the_cost_in_many_stars(seed):
-    _neighbours(seed)
+def test_neighbors_differ_by_no_more_than_the_cost_in_many_stars(seed):
+    _neighbors(seed)
 
 
-def _neighbours(seed):
+def _neighbors(seed):
     rng = np.random.default_rng(seed)
     values, groups = SHAPES[seed % len(SHAPES)]
     scales = scales_of(rng, values, groups, 0.4, 6)

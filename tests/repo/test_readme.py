@@ -52,7 +52,7 @@ def last_of(commands, folder):
 
 
 def test_shell_commands_run_as_printed(workshop):
-    assert "Promise" in last_of(SHELL[0], workshop)
+    assert "Guarantee" in last_of(SHELL[0], workshop)
     left = run("dxp ledger ledger.db --policy examples/household/policy.toml", workshop)
     assert left.returncode == 0
     assert "1 release" in left.stdout

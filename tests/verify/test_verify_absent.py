@@ -159,16 +159,16 @@ def records_told(data):
     data["records"] = 150
 
 
-def promise_of_a_public_number(data):
-    data["promise"][0] = data["promise"][0].replace("is private", "(150) is treated as public")
+def guarantee_of_a_public_number(data):
+    data["guarantee"][0] = data["guarantee"][0].replace("is private", "(150) is treated as public")
 
 
-def promise_about_replacing_only(data):
-    data["promise"][0] = data["promise"][0].replace(", added or removed (j = absent)", "")
+def guarantee_about_replacing_only(data):
+    data["guarantee"][0] = data["guarantee"][0].replace(", added or removed (j = absent)", "")
 
 
 def pairs_without_the_absent(data):
-    data["promise"][1] = data["promise"][1].replace("64,980", "64,620")
+    data["guarantee"][1] = data["guarantee"][1].replace("64,980", "64,620")
 
 
 def no_note_about_the_number(data):
@@ -190,7 +190,7 @@ def no_groups(data):
 
 
 RELEASE = [
-    records_told, promise_of_a_public_number, promise_about_replacing_only, pairs_without_the_absent,
+    records_told, guarantee_of_a_public_number, guarantee_about_replacing_only, pairs_without_the_absent,
     no_note_about_the_number, other_groups, groups_under_another_name, no_groups,
 ]  # fmt: skip
 

@@ -28,7 +28,7 @@ from dxprivacy.privacy.search import generating_pairs
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.asking import gather
 from dxprivacy.queries.query import Question
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.universe.attributes.binned_numbers import Numbers
 from dxprivacy.universe.attributes.dates import Dates
 from dxprivacy.universe.attributes.integers import Integers
@@ -70,7 +70,9 @@ def released(plan, rng, records=1000):
             z[start : start + block.rows] = column * records
     worst = plan.worst_epsilon
     at, request = "2026-01-31T10:00:00.000+00:00", plan.request[:16]
-    return build_release(plan, z, records, Booking(ledger="l.db", entry=3, at=at, request=request, so_far=worst * 1.5))
+    return build_release(
+        plan, z, records, LedgerReference(ledger="l.db", entry=3, at=at, request=request, so_far=worst * 1.5)
+    )
 
 
 def decorated(rng, question):
@@ -112,7 +114,7 @@ def check_random(rng, ask_of=linear):
     except (SeparatesIdentical, NotCertified):
         return
     assert [c.name for c in verify_data(read_back(plan.to_dict()))][-1] == "worst case"
-    assert [c.name for c in verify_data(read_back(json.loads(release.to_json())))][-1] == "promise"
+    assert [c.name for c in verify_data(read_back(json.loads(release.to_json())))][-1] == "guarantee"
 
 
 @settings(max_examples=25, deadline=None)

@@ -66,7 +66,7 @@ def test_every_kind_of_choice_is_verified_alone_and_with_its_ledger(chosen):
         names = [check.name for check in verify_data(planned)]
         assert names == ["format", "digests", "candidates", "short by", "certificate", "worst case"]
         names = [check.name for check in verify_data({**made, "repeated": True}, ledger)]
-        assert names[-5:] == ["promise", "chain", "policy", "entry", "budget"]
+        assert names[-5:] == ["guarantee", "chain", "policy", "entry", "budget"]
 
 
 def test_a_planned_choice_has_no_ledger(chosen):
@@ -189,7 +189,7 @@ def half(data):
         (lambda d: d["certificate"].update(norm="l1"), "certificate"),
         (lambda d: d.update(worst_case_epsilon=d["worst_case_epsilon"] / 2), "worst_case_epsilon"),
         (lambda d: d.update(records=None), "records"),
-        (lambda d: d.update(records=201), "promise"),
+        (lambda d: d.update(records=201), "guarantee"),
         (lambda d: d.update(score=3), "choice"),
     ],
 )

@@ -13,9 +13,9 @@ from dxprivacy.verify import verify_data
 from dxprivacy.verify.consistent import check_sums, nested
 
 POLICY = """
-title = "Colours"
-dataset = "colours"
-[attributes.colour]
+title = "Colors"
+dataset = "colors"
+[attributes.color]
 values = ["red", "green", "blue", "white", "black"]
 epsilon = 0.8
 [attributes.age]
@@ -30,12 +30,12 @@ def released(tmp_path_factory):
     folder = tmp_path_factory.mktemp("consistent")
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
     rng = np.random.default_rng(1)
-    colours = rng.choice(["red", "green", "blue", "white", "black", "?"], 500)
-    lines = ["colour,age", *(f"{c},{a}" for c, a in zip(colours, rng.integers(0, 16, 500), strict=True))]
+    colors = rng.choice(["red", "green", "blue", "white", "black", "?"], 500)
+    lines = ["color,age", *(f"{c},{a}" for c, a in zip(colors, rng.integers(0, 16, 500), strict=True))]
     (folder / "people.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     policy = dx.Policy.load(folder / "policy.toml")
     session = dx.Session(policy, folder / "people.csv", ledger=folder / "ledger.db", new_ledger=True)
-    plan = session.plan("count by colour", method="consistent", share="50%")
+    plan = session.plan("count by color", method="consistent", share="50%")
     release = session.release(plan)
     return plan, release, folder
 

@@ -29,7 +29,7 @@ def check(session, plan, folder):
 
 
 def test_there_are_examples():
-    assert {"unbounded", "time-series", "generalisation", "social-network"} <= set(PAPER)
+    assert {"unbounded", "time-series", "generalization", "social-network"} <= set(PAPER)
 
 
 @pytest.mark.parametrize("name", PAPER)

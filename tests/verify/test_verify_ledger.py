@@ -130,8 +130,8 @@ def test_what_a_release_says_about_the_ledger_is_checked_there(files, name, valu
     stated = data["ledger"]["worst_case_epsilon"]
     data["ledger"][name] = value
     if name == "worst_case_epsilon":
-        assert f"so far ε = {stated:.3g}" in data["promise"][2]
-        data["promise"][2] = data["promise"][2].replace(f"so far ε = {stated:.3g}", "so far ε = 99")
+        assert f"so far ε = {stated:.3g}" in data["guarantee"][2]
+        data["guarantee"][2] = data["guarantee"][2].replace(f"so far ε = {stated:.3g}", "so far ε = 99")
     assert list(verify_data(resealed(data)))  # without the ledger nobody can know
     with pytest.raises(NotVerified):
         list(verify_data(resealed(data), files.ledger))

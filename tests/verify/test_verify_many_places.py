@@ -79,7 +79,7 @@ def other_witness(plan):
 
 
 def moved_point(plan):
-    """One of the closest pair a millimetre nearer to the other."""
+    """One of the closest pair a millimeter nearer to the other."""
     i, j = plan["certificate"]["witness"]
     spec = plan["policy"]["metric"]["spec"]
     rows = (spec.get("base", spec))["coordinates"]

@@ -14,7 +14,7 @@ SIZE, CONTEXTS = 7, 3
 
 
 def blurred(x, rng, most=ERROR):
-    """A float that is off by at most the promised error, one way or the other."""
+    """A float that is off by at most the guaranteed error, one way or the other."""
     return float(x) * (1 + rng.choice([-0.99, 0.99, 0.5, -0.5]) * most)
 
 

@@ -32,8 +32,8 @@ def coordinates(rng, n, dimensions, sphere):
     side = 3 if how == "lattice" else 1
     rows = [[rng.uniform(-side, side) for _ in range(dimensions)] for _ in range(n)]
     if how == "clusters":
-        centres = [[rng.uniform(-1, 1) for _ in range(dimensions)] for _ in range(4)]
-        rows = [[c + rng.gauss(0, 1e-3) for c in rng.choice(centres)] for _ in range(n)]
+        centers = [[rng.uniform(-1, 1) for _ in range(dimensions)] for _ in range(4)]
+        rows = [[c + rng.gauss(0, 1e-3) for c in rng.choice(centers)] for _ in range(n)]
     elif how == "line":
         steps = [rng.choice([k, k / 3]) for k in range(n)]
         rows = [[s * (1 + k) / n for k in range(dimensions)] for s in steps]

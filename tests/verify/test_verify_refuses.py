@@ -22,12 +22,12 @@ FREE = {
     ("software",): "who wrote the file",
     ("certificate", "rule"): "how the ratio was found; it is recomputed, and a looser rule only states an upper bound",
     ("certificate", "witness"): "another pair that attains the ratio is as good",
-    ("answers", "*", "plain_as_strict_95"): "a comparison with plain DP, which takes a planner",
-    ("answers", "*", "plain_at_worst_case_95"): "a comparison with plain DP, which takes a planner",
-    ("gains", "*", "plain_epsilon"): "a comparison with plain DP, which takes a planner",
-    ("gains", "*", "gain"): "a comparison with plain DP, which takes a planner",
+    ("answers", "*", "standard_at_strictest_95"): "a comparison with standard DP, which takes a planner",
+    ("answers", "*", "standard_at_worst_case_95"): "a comparison with standard DP, which takes a planner",
+    ("gains", "*", "standard_epsilon"): "a comparison with standard DP, which takes a planner",
+    ("gains", "*", "gain"): "a comparison with standard DP, which takes a planner",
     ("universe", "units"): "names of units; used ones must be those of the answers",
-    ("ledger", "file"): "checked with the ledger at hand, and in the promise",
+    ("ledger", "file"): "checked with the ledger at hand, and in the guarantee",
     ("ledger", "entry"): "checked with the ledger at hand",
     ("ledger", "at"): "checked with the ledger at hand",
     ("ledger", "request"): "checked with the ledger at hand; it must begin with the plan's request",
@@ -318,26 +318,28 @@ def other_records(data):
     data["records"] += 1
 
 
-def other_records_and_promise(data):
-    data["promise"][0] = data["promise"][0].replace(f"({data['records']})", f"({data['records'] + 1})")
+def other_records_and_guarantee(data):
+    data["guarantee"][0] = data["guarantee"][0].replace(f"({data['records']})", f"({data['records'] + 1})")
     data["records"] += 1
 
 
-def another_promise(k):
+def another_guarantee(k):
     def change_it(data):
-        data["promise"][k] = data["promise"][k].replace("ε", "e") if k else data["promise"][k].replace("most", "least")
+        data["guarantee"][k] = (
+            data["guarantee"][k].replace("ε", "e") if k else data["guarantee"][k].replace("most", "least")
+        )
 
-    change_it.__name__ = f"promise_{k + 1}"
+    change_it.__name__ = f"guarantee_{k + 1}"
     return change_it
 
 
-def smaller_promised_epsilon(data):
-    text = data["promise"][2]
-    data["promise"][2] = text.replace("this release is ε = ", "this release is ε = 0.")
+def smaller_guaranteed_epsilon(data):
+    text = data["guarantee"][2]
+    data["guarantee"][2] = text.replace("this release is ε = ", "this release is ε = 0.")
 
 
-def promise_of_more_pairs(data):
-    data["promise"][1] = data["promise"][1].replace(" pairs;", "0 pairs;", 1)
+def guarantee_of_more_pairs(data):
+    data["guarantee"][1] = data["guarantee"][1].replace(" pairs;", "0 pairs;", 1)
 
 
 def no_notes(data):
@@ -349,8 +351,9 @@ def so_far_less_than_this(data):
 
 
 RELEASE_ONLY = [
-    another_noisy_row, another_total, other_records, other_records_and_promise, smaller_promised_epsilon,
-    promise_of_more_pairs, no_notes, so_far_less_than_this, another_promise(0), another_promise(1), another_promise(2),
+    another_noisy_row, another_total, other_records, other_records_and_guarantee, smaller_guaranteed_epsilon,
+    guarantee_of_more_pairs, no_notes, so_far_less_than_this, another_guarantee(0), another_guarantee(1),
+    another_guarantee(2),
     first_answer("value", lambda x: x + 1), first_answer("low", lambda x: x + 1), first_answer("high", lambda x: x - 1),
     first_answer("vague", lambda x: not x), first_answer("exact", lambda x: not x), first_answer("label", lambda _: ""),
 ]  # fmt: skip
@@ -387,7 +390,7 @@ def test_a_release_that_was_changed_on_purpose_is_refused(files, change):
     check_change(files, "release", change)
 
 
-def test_a_larger_share_is_another_plan_that_promises_less(files):
+def test_a_larger_share_is_another_plan_that_guarantees_less(files):
     """Free with all digests recomputed: the request names another plan then, and no ledger knows it."""
     data = files.read("release")
     data["share"] = "1"

@@ -103,7 +103,7 @@ def test_reports_of_the_command_are_verified(by_command, method):
     assert alone[:2] == ["format", "answers"]
     names = [check.name for check in verify(by_command / f"{method}-report.json", by_command / "small.db")]
     assert names[: len(alone)] == alone
-    assert {"chain", "policy", "promise", "budget"} <= set(names)
+    assert {"chain", "policy", "guarantee", "budget"} <= set(names)
 
 
 def test_new_reports_are_verified_with_what_is_special_about_them(made):
@@ -115,7 +115,7 @@ def test_new_reports_are_verified_with_what_is_special_about_them(made):
     assert reports["again"]["repeated"] is True
     assert reports["flat"]["plan"]["put"] != reports["flat"]["plan"]["questions"]
     assert reports["free"]["ledger"]["entries"] == []  # nothing was spent
-    assert reports["again"]["promise"] != reports["means"]["promise"]  # all releases so far are more by then
+    assert reports["again"]["guarantee"] != reports["means"]["guarantee"]  # all releases so far are more by then
 
 
 @pytest.mark.parametrize("method", MADE)

@@ -17,7 +17,7 @@ from dxprivacy.verify.stars import spreads
 POLICY = """
 title = "Things"
 dataset = "things"
-[attributes.colour]
+[attributes.color]
 values = ["red", "green", "blue"]
 epsilon = 0.8
 [attributes.size]
@@ -27,7 +27,7 @@ epsilon = 0.5
 values = ["a", "b"]
 epsilon = 1.0
 """
-ASKED = [f"count by {a}, {b}" for a, b in itertools.combinations(("colour", "size", "kind"), 2)]
+ASKED = [f"count by {a}, {b}" for a, b in itertools.combinations(("color", "size", "kind"), 2)]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def released(tmp_path_factory):
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
     rng = np.random.default_rng(1)
     columns = (rng.choice(list(x), 400) for x in (["red", "green", "blue"], ["s", "m", "l", "xl"], ["a", "b"]))
-    lines = ["colour,size,kind", *(",".join(row) for row in zip(*columns, strict=True))]
+    lines = ["color,size,kind", *(",".join(row) for row in zip(*columns, strict=True))]
     (folder / "things.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     policy = dx.Policy.load(folder / "policy.toml")
     session = dx.Session(policy, folder / "things.csv", ledger=folder / "ledger.db", new_ledger=True)

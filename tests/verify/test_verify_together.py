@@ -16,7 +16,7 @@ from dxprivacy.verify import verify, verify_data
 POLICY = """
 title = "Answers"
 dataset = "answers"
-[attributes.colour]
+[attributes.color]
 values = ["red", "green", "blue"]
 epsilon = 1.0
 [attributes.owns]
@@ -28,7 +28,7 @@ epsilon = 0.5
 [combine]
 how = "max"
 """
-ASKED = ("count by colour", "count where owns=Y", "count by town")
+ASKED = ("count by color", "count where owns=Y", "count by town")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def released(tmp_path_factory):
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
     rng = np.random.default_rng(1)
     columns = [rng.choice(v, 400) for v in (["red", "green", "blue", "?"], ["Y", "N"], ["A", "B", "C", "D"])]
-    lines = ["colour,owns,town", *(",".join(row) for row in zip(*columns, strict=True))]
+    lines = ["color,owns,town", *(",".join(row) for row in zip(*columns, strict=True))]
     (folder / "people.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     policy = dx.Policy.load(folder / "policy.toml")
     session = dx.Session(policy, folder / "people.csv", ledger=folder / "ledger.db", new_ledger=True)
@@ -138,7 +138,7 @@ def test_another_way_is_refused_with_the_same_certificate(released, how):
 def test_consistent_noise_does_not_pass_for_tables_together(released):
     """The other way round: rows of one attribute have a sum of losses, which nobody may call a largest one."""
     _, _, session, _ = released
-    plan = session.plan("count by colour", method="consistent", share="10%")
+    plan = session.plan("count by color", method="consistent", share="10%")
     assert plan.measured.how == "consistent"
     data = written(plan)
     data["measured"] = {**data["measured"], "how": "together"}
@@ -171,11 +171,11 @@ def test_a_cell_that_is_not_counted_is_refused(released):
 @pytest.mark.parametrize(
     ("counted", "told"),
     [
-        (("count by colour", "count where owns=Y", "count where owns=N", "count by town"), "every cell once"),
-        (("count by colour", "count where owns=Y", "count where owns!=Y", "count by town"), "every cell once"),
-        (("count by colour", "count by colour", "count by owns", "count by town"), "every cell once"),
-        (("count by colour, owns", "count by town"), "tables together"),
-        (("count by colour, owns", "count where colour=other", "count by town"), "tables together"),
+        (("count by color", "count where owns=Y", "count where owns=N", "count by town"), "every cell once"),
+        (("count by color", "count where owns=Y", "count where owns!=Y", "count by town"), "every cell once"),
+        (("count by color", "count by color", "count by owns", "count by town"), "every cell once"),
+        (("count by color, owns", "count by town"), "tables together"),
+        (("count by color, owns", "count where color=other", "count by town"), "tables together"),
     ],
 )
 def test_rows_that_are_no_tables_are_refused_with_right_digests(released, counted, told):
@@ -220,7 +220,7 @@ def test_releases_add_up_in_the_ledger_and_no_more_fits_than_there_is(released):
     path = session.release(second).save(folder / "second.json")
     assert "budget" in [check.name for check in verify(path, folder / "ledger.db")]
     universe = session.ledger.universe
-    i, j = universe.index([{"colour": c, "owns": o, "town": "A"} for c, o in (("red", "Y"), ("blue", "N"))]).tolist()
+    i, j = universe.index([{"color": c, "owns": o, "town": "A"} for c, o in (("red", "Y"), ("blue", "N"))]).tolist()
     assert session.ledger.spent.exact(i, j) == plan.cost.exact(i, j) + second.cost.exact(i, j)
     with pytest.raises(DxError, match=r"left|exceeded"):
         session.release(session.plan("count by town", "count where owns=N", method="consistent", share="60%"))

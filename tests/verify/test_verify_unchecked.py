@@ -43,7 +43,7 @@ def test_every_single_edit_that_goes_through_is_of_a_member_that_was_named(kind,
 
 def test_titles_software_method_words_and_gains_are_named(files):
     plan = files.read("plan")
-    assert {"policy.title", "method", "about", "gains", "answers.plain_as_strict_95"} <= named(plan)
+    assert {"policy.title", "method", "about", "gains", "answers.standard_at_strictest_95"} <= named(plan)
     release = files.read("release")
     assert {"policy.title", "software", "noisy", "ledger.entry"} <= named(release)
     assert "ledger.entry" not in named(release, ledger=True)
@@ -73,8 +73,8 @@ def test_impossible_gains_are_refused(files):
     for name, value in (
         ("gain", 0.5),
         ("gain", "much"),
-        ("plain_epsilon", 0),
-        ("plain_epsilon", -1.0),
+        ("standard_epsilon", 0),
+        ("standard_epsilon", -1.0),
         ("question", "x"),
     ):
         data = put(files.read("plan"), ("gains", 0, name), value)

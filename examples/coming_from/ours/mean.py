@@ -4,6 +4,6 @@ with dx.Session("plain.toml", "people.csv", ledger="mean.db", new_ledger=True) a
     added = session.release(session.plan(dx.mean_of("age"), share="100%", rows=1000))
 with dx.Session("plain-replace.toml", "people.csv", ledger="mean-replace.db", new_ledger=True) as session:
     replaced = session.release(session.plan(dx.mean_of("age"), share="100%"))
-for neighbours, release in (("added or removed", added), ("replaced", replaced)):
+for neighbors, release in (("added or removed", added), ("replaced", replaced)):
     (row,) = release.rows()
-    print(f"one record {neighbours}: {row['value']:.2f} ({row['low']:.2f} to {row['high']:.2f})")
+    print(f"one record {neighbors}: {row['value']:.2f} ({row['low']:.2f} to {row['high']:.2f})")

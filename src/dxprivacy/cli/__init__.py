@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dxprivacy.errors import UsageError
 
 _COMMANDS = {
-    "demo": "A private release of simulated data, beside plain DP: the two-minute tour.",
+    "demo": "A private release of simulated data, beside standard DP: the two-minute tour.",
     "init": "Write a policy to fill in, from the column names and types of a file.",
     "check": "Explain a policy: who is protected from what, and what to look at twice.",
     "inspect": "Show the curator which entries count as “other”; not private, do not publish.",

@@ -20,9 +20,10 @@ class Counting:
 
 
 def counting_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--pace` and `--no-spill`."""
+    """`--quantize-time` and `--no-spill`."""
     pace = click.option(
-        "--pace",
+        "--quantize-time",
+        "pace",
         metavar="PERIOD",
         help="Answers leave at whole multiples of this period (1s, 500ms, or auto: from public numbers), so that the "
         "time of counting tells little.",

@@ -1,4 +1,4 @@
-"""The terminal: one accent, dim asides, and marks that carry the meaning without colour."""
+"""The terminal: one accent, dim asides, and marks that carry the meaning without color."""
 
 import errno
 import json
@@ -26,13 +26,13 @@ _ASCII = str.maketrans(
 
 
 def paint(text: str, stream: TextIO) -> str:
-    """One line: tags become colours where the stream shows them, and vanish elsewhere; ASCII where nothing else goes.
+    """One line: tags become colors where the stream shows them, and vanish elsewhere; ASCII where nothing else goes.
 
     Names and values come from files: whatever in them could steer a terminal or begin a line is made visible instead.
     """
     text = one_line(text)
-    colour = stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    text = TAG.sub(lambda m: f"\x1b[{_ANSI.get(m.group(1), '0')}m", text) if colour else plain(text)
+    color = stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    text = TAG.sub(lambda m: f"\x1b[{_ANSI.get(m.group(1), '0')}m", text) if color else plain(text)
     if not _can_show(text, stream):
         text = text.translate(_ASCII).encode("ascii", "replace").decode()
     return text

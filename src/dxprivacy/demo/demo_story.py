@@ -1,4 +1,4 @@
-"""The demo's comparison: truth (known, because simulated), plain DP, and this policy; and what one pays for it."""
+"""The demo's comparison: truth (known, because simulated), standard DP, and this policy; and what one pays for it."""
 
 import tempfile
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ class Line:
     label: str
     unit: str
     truth: float
-    plain_epsilon: float
+    standard_epsilon: float
     plain: float
-    plain_width: float
+    standard_width: float
     ours: float
     our_width: float
     gain: float
@@ -40,7 +40,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Price:
-    """One pair of homes: what the policy allows, what the release used, what plain DP would."""
+    """One pair of homes: what the policy allows, what the release used, what standard DP would."""
 
     pair: str
     apart: str
@@ -95,13 +95,13 @@ def _tell(place: Path, shown: Path | None, *, overwrite: bool) -> Story:
     strict = np.zeros(len(exact))
     for question in both.questions:
         strict[list(question.rows)] = question.scales
-    plain_noise = exact + SystemNoise().laplace(strict)
+    standard_noise = exact + SystemNoise().laplace(strict)
     wanted = ["mean elevation", *STATES]
     lines = []
     for k, answer in enumerate(plan.workload.answers):
         if answer.label in wanted:
             truth = answer.recipe.interval(exact.tolist(), laplace_laws([0.0] * len(exact)), RESPONDENTS, 0.0)[0]
-            plain = answer.recipe.interval(plain_noise.tolist(), laplace_laws(strict.tolist()), RESPONDENTS, 0.0)[0]
+            plain = answer.recipe.interval(standard_noise.tolist(), laplace_laws(strict.tolist()), RESPONDENTS, 0.0)[0]
             row = release.answers[k]
             theirs, worst = both.strict[k], both.worst[k]
             if theirs is None or worst is None:
@@ -143,9 +143,9 @@ def story_lines(story: Story) -> list[str]:
         f"Policy: two homes may be told apart by at most {tag('accent', 'ε = 1 per 100 km')}.",
         "",
     ]
-    names = ("", "truth*", "this policy", "plain DP, as strict", "less noise", f"plain DP, ε {digits(worst)}")
+    names = ("", "truth*", "this policy", "standard DP, as strict", "less noise", f"standard DP, ε {digits(worst)}")
     table = [[tag("dim", t) for t in names]]
-    theirs = max(len(digits(line.plain_width)) for line in story.lines)
+    theirs = max(len(digits(line.standard_width)) for line in story.lines)
     ours = max(len(digits(line.our_width)) for line in story.lines)
     for k, line in enumerate(story.lines):
         label = (
@@ -158,13 +158,13 @@ def story_lines(story: Story) -> list[str]:
                 label,
                 _value(line.truth, line.unit),
                 mine if wins else tag("accent", mine),
-                f"{_value(line.plain, line.unit)}  ± {digits(line.plain_width):>{theirs}}",
+                f"{_value(line.plain, line.unit)}  ± {digits(line.standard_width):>{theirs}}",
                 times(line.gain),
                 tag("bold" if wins else "dim", f"± {digits(line.worst_case_width)}"),
             ]
         )
     lines += columns(table, "lrrrrr")
-    mean, counts = story.lines[0].plain_epsilon, story.lines[1].plain_epsilon
+    mean, counts = story.lines[0].standard_epsilon, story.lines[1].standard_epsilon
     note = (
         f"* simulated, so known. ± covers 95 % of the noise. As strict: one ε for all pairs, {digits(mean)} for the "
         f"mean and {digits(counts)} for the counts, the least that each tells apart. ε {digits(worst)}: our worst case."
@@ -172,7 +172,8 @@ def story_lines(story: Story) -> list[str]:
     lines += [tag("dim", f"  {line}") for line in [*wrap(note, 94), LEFT_OUT]]
     lines += ["", tag("bold", "What you pay for it")]
     head = [
-        tag("dim", t) for t in ("two homes", "apart", "policy allows", "release used", f"plain DP, ε {digits(worst)}")
+        tag("dim", t)
+        for t in ("two homes", "apart", "policy allows", "release used", f"standard DP, ε {digits(worst)}")
     ]
     rows = [[p.pair, p.apart, digits(p.allowed), digits(p.used), digits(worst)] for p in story.prices]
     lines += columns([head, *rows], "lrrrr")
@@ -197,9 +198,9 @@ def _verdict(story: Story) -> str:
     mean, count = story.lines[0].worst_case_width, story.lines[-1].worst_case_width
     hoboken = story.prices[1]
     return (
-        f"ε {digits(worst)} is the worst case of our release. Plain DP at {digits(worst)} answers ± "
+        f"ε {digits(worst)} is the worst case of our release. Standard DP at {digits(worst)} answers ± "
         f"{digits(mean)} m and ± {digits(count)}, but lets Hoboken and New York City differ "
-        f"{worst / hoboken.allowed:.0f} times more. Under {100 * worst:.0f} km we promise more than it, beyond less."
+        f"{worst / hoboken.allowed:.0f} times more. Under {100 * worst:.0f} km we guarantee more than it, beyond less."
     )
 
 

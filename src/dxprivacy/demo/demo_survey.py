@@ -1,7 +1,7 @@
 """A simulated survey: 20,000 respondents in 906 US places.
 
 Places are GeoNames data (CC BY 4.0); two near-duplicates, Carol City and City of Milford (balance), are left out: the
-gain over plain DP hangs on the closest pair, and a place listed twice would flatter us.
+gain over standard DP hangs on the closest pair, and a place listed twice would flatter us.
 """
 
 import csv

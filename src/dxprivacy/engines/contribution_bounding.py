@@ -3,7 +3,7 @@
 Each row gets a number: the MD5 digest of the text `K|C|T`, where K are 32 digits of the SHA-256 digest of its key, C
 its cell by all attributes of the policy (the numbers of `Packing`, commas between them) and T how manieth row of this
 person in this cell it is.  Those with the least numbers are kept.  So neither the order of the file nor anybody else's
-rows matter, and no value is favoured: of every person's rows, each is as likely to stay as any other.
+rows matter, and no value is favored: of every person's rows, each is as likely to stay as any other.
 """
 
 import heapq

@@ -157,7 +157,7 @@ def _leaves(given: Sequence[object]) -> Iterator[object]:
 
 
 def _refuse_twice(given: Sequence[object]) -> None:
-    """One file twice would make two rows of every record, and half of the promise.
+    """One file twice would make two rows of every record, and half of the guarantee.
 
     Nobody here can tell whether a table of a server holds the records of another one, or of a file.
     """

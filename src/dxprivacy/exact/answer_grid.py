@@ -51,14 +51,14 @@ def to_grid(numbers: Sequence[Fraction]) -> Grid:
     return Grid(np.array([round(x / unit) for x in numbers], dtype=np.int64), unit, bias)
 
 
-def shifted_grid(numbers: Sequence[Fraction], centre: Fraction, behind: Sequence[Fraction]) -> Grid:
-    """The grid of all numbers less `centre`, and of some more behind them as they are.
+def shifted_grid(numbers: Sequence[Fraction], center: Fraction, behind: Sequence[Fraction]) -> Grid:
+    """The grid of all numbers less `center`, and of some more behind them as they are.
 
     >>> shifted_grid([Fraction(1), Fraction(2)], Fraction(3, 2), [Fraction(0)]).whole.tolist()
     [-1, 1, 0]
     """
     if isinstance(numbers, Evenly):
-        first, last = numbers[0] - centre, numbers[-1] - centre
+        first, last = numbers[0] - center, numbers[-1] - center
         steps = [numbers.step] if len(numbers) > 1 else []
         unit = common_tick([first, *steps, *behind])  # what divides the first and a step divides all
         if unit and max(abs(first), abs(last), *map(abs, behind)) / unit < 1 << EXACT_BITS:
@@ -67,7 +67,7 @@ def shifted_grid(numbers: Sequence[Fraction], centre: Fraction, behind: Sequence
             )
             rest = np.array([int(x / unit) for x in behind], dtype=np.int64)
             return Grid(np.concatenate([along, rest]), unit, Fraction(0))
-    return to_grid([*(x - centre for x in numbers), *behind])
+    return to_grid([*(x - center for x in numbers), *behind])
 
 
 def grid_of_rows(rows: Sequence[Floats]) -> list[tuple[int, int, Grid]]:

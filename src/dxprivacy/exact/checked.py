@@ -1,6 +1,6 @@
 """Nothing that is no number may pass for a small one.
 
-`max(0.0, nan)` is 0.0, and so a loss of "infinitely often nothing" once became a promise of ε = 0.  Where numbers
+`max(0.0, nan)` is 0.0, and so a loss of "infinitely often nothing" once became a guarantee of ε = 0.  Where numbers
 decide about privacy, an operation that gives no number is an error, and the largest of several is taken by `highest`.
 """
 

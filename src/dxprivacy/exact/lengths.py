@@ -1,10 +1,10 @@
-"""Lengths on the Earth: a number with its unit, exactly in kilometres, in policies and in questions alike."""
+"""Lengths on the Earth: a number with its unit, exactly in kilometers, in policies and in questions alike."""
 
 import re
 from fractions import Fraction
 
 MILE = Fraction("1.609344")
-KILOMETRES = {"km": Fraction(1), "m": Fraction(1, 1000), "mi": MILE, "mile": MILE, "miles": MILE}
+KILOMETERS = {"km": Fraction(1), "m": Fraction(1, 1000), "mi": MILE, "mile": MILE, "miles": MILE}
 UNITS = "km, m, miles"
 """How the units are called where they are listed."""
 _LENGTH = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([^\W\d_]*)")

@@ -29,7 +29,7 @@ _LEDGER = ("", ".witness", "-wal", "-shm", "-journal")
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file that we write: what it is called, and how one is recognised."""
+    """A kind of file that we write: what it is called, and how one is recognized."""
 
     noun: str
     ours: Callable[[BinaryIO], bool]
@@ -53,7 +53,7 @@ class Kind:
         return cls(noun, ours)
 
     def or_else(self, other: "Kind") -> "Kind":
-        """Recognised in either way."""
+        """Recognized in either way."""
 
         def ours(file: BinaryIO) -> bool:
             if self.ours(file):

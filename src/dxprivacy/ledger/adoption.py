@@ -128,7 +128,7 @@ def _looser(adoption: Adoption, where: str) -> LooserPolicy:
         f"{adoption.version.words or 'the new version'} is looser than {adoption.before.words}; nothing was changed",
         where=where,
         details=[*shown, *([f"… and {more:,} more."] if more > 0 else [])],
-        hints=[("--looser", "adopts it all the same; in Python looser=True")],
+        hints=[("--allow-looser", "adopts it all the same; in Python looser=True")],
     )
 
 

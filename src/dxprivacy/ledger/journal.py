@@ -1,6 +1,6 @@
 """The journal: the durable, append-only, hash-chained record under the privacy-budget ledger.
 
-It knows nothing of metrics: whether the budget suffices is decided by a callback.  What it promises:
+It knows nothing of metrics: whether the budget suffices is decided by a callback.  What it guarantees:
 
 - *Reserve first.*  A `reserve` row is on the disk before `reserve` returns, so before any noise exists; `finish` stores
   the release before it leaves.  A crash in between costs budget, never privacy.

@@ -346,7 +346,7 @@ class Ledger(Displayed):
         return SumCost(self.universe, [e.cost for e in self.entries()])
 
     def worst_case(self, more: RowsCost | None = None) -> float:
-        """The plain-DP reading of everything so far (and of one cost more): the largest loss over all pairs."""
+        """The standard-DP reading of everything so far (and of one cost more): the largest loss over all pairs."""
         costs = [entry.cost for entry in self.entries()]
         self._worst = self._worst.up_to(costs)
         return self._worst.value if more is None else self._worst.plus(more).value

@@ -184,7 +184,7 @@ def require_unit(old: Recorded, unit: str) -> None:
     """The one place where a change of unit is decided.
 
     Who adds or removes a record changes their number, which every release under `replace` treated as public: that
-    cannot be taken back.  The other way the promise gets weaker for what comes and stays as it was for what has been.
+    cannot be taken back.  The other way the guarantee gets weaker for what comes and stays as it was for what has been.
     """
     if old.unit == REPLACE and unit != REPLACE:
         raise PolicyError(

@@ -1,7 +1,7 @@
 """Versions of the policy: what a ledger is told, and what its journal remembers of each.
 
 A `policy` row stores the whole universe, so that the costs behind it can be read without the old policy file, and the
-digest of the metric, by which the current version is recognised.  It also stores the shares that earlier costs take
+digest of the metric, by which the current version is recognized.  It also stores the shares that earlier costs take
 of the new policy, certified when it was adopted.
 """
 

@@ -105,7 +105,7 @@ def receipt_lines(r: Receipt, ledger: str) -> list[str]:
         ("request", r.request),
         *(("released" if k == 0 else "", title) for k, title in enumerate(r.released)),
         ("share", f"{percent(r.share)} of what the policy allows, on the pair most used"),
-        ("worst case", f"ε {digits(r.worst_case_epsilon)} in plain-DP terms"),
+        ("worst case", f"ε {digits(r.worst_case_epsilon)} in standard-DP terms"),
         ("reserved", f"row {r.row}, hash {r.row_hash}"),
         (
             "answered",

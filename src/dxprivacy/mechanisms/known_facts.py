@@ -44,7 +44,7 @@ class Facts(OneLine, ABC):
         return f"{self.name!r}, {answers}, {percent(float(self.share))} of the policy"
 
     @abstractmethod
-    def essence(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
         """For JSON: what its files say of it."""
 
     def policy_facts(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from dxprivacy.mechanisms.known_facts import Facts
 from dxprivacy.mechanisms.sampling import Noise, SystemNoise
 from dxprivacy.mechanisms.spending import Spending, Unrecorded
 from dxprivacy.privacy.costs import RowsCost
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 
 T = TypeVar("T")
 Count: TypeAlias = Callable[[], Histogram]
@@ -84,7 +84,7 @@ class Planned(Facts, Generic[T]):
         return ""
 
     @abstractmethod
-    def rehearse(self, records: int, booking: Booking) -> None:
+    def dry_run(self, records: int, ledger_reference: LedgerReference) -> None:
         """Refuse whatever can be refused from public numbers, before anything is spent."""
 
     def by_hand(self, counts: object, *, noise: Noise | None = None, progress: Progress | None = None) -> T:

@@ -15,7 +15,7 @@ from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import LaplaceCost, SelectionCost
 from dxprivacy.privacy.proportional_costs import WholesCost
 from dxprivacy.queries.asked import Stack
-from dxprivacy.releases.ledger_reference import NOWHERE, Booking
+from dxprivacy.releases.ledger_reference import NOWHERE, LedgerReference
 from dxprivacy.wording import digits
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ StepCost: TypeAlias = LaplaceCost | SelectionCost | WholesCost
 """What one step costs: rows with noise, or a choice by scores that follow rows."""
 
 
-Act: TypeAlias = Callable[[Booking], str]
+Act: TypeAlias = Callable[[LedgerReference], str]
 """What is done once a cost is reserved: draws from the data, and gives what is kept (JSON text)."""
 
 

@@ -113,7 +113,7 @@ def euclidean(points: object, *, epsilon_per_unit: Number) -> Euclidean:
 
 
 def great_circle(points: object, *, epsilon_per_km: Number) -> GreatCircle:
-    """Distance on the Earth between (latitude, longitude) in degrees, so much epsilon per kilometre.
+    """Distance on the Earth between (latitude, longitude) in degrees, so much epsilon per kilometer.
 
     >>> round(float(great_circle([[41.85, -87.65], [43.04, -87.91]], epsilon_per_km=1).exact(0, 1)), 1)
     134.0
@@ -256,7 +256,7 @@ def summed(*parts: Metric) -> Together:
 
 
 def maximum(*parts: Metric) -> Together:
-    """The larger of several metrics on one universe; still a metric, but mind what it promises.
+    """The larger of several metrics on one universe; still a metric, but mind what it guarantees.
 
     >>> maximum(constant(9, 3), line(9, 1)).exact(0, 8)
     Fraction(8, 1)

@@ -64,7 +64,7 @@ class Constant(Metric):
 
 
 class Line(Metric):
-    """Numbers in order; the distance grows with the difference.  Neighbours generate it.
+    """Numbers in order; the distance grows with the difference.  Neighbors generate it.
 
     >>> d = Line(Universe.listed(range(4)), [0, 1, 2, 4], Fraction(1, 20))
     >>> d.exact(0, 3)
@@ -126,7 +126,7 @@ class Line(Metric):
         return np.argsort(self.positions, kind="stable").astype(np.int64)
 
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
-        """Neighbours: the way from u to v along them has exactly the length of the direct step."""
+        """Neighbors: the way from u to v along them has exactly the length of the direct step."""
         if self.consecutive:
             last = self.universe.size - 1
             for a in range(0, last, block):

@@ -1,7 +1,7 @@
 """Distances between points: a float64 filter with a proved error, and an exact lower bound that decides.
 
 Coordinates are float64 and are taken as the exact dyadic numbers that they are. `euclidean` and `great_circle` are
-vectorised and choose the few pairs that matter; `euclidean_floor` and `great_circle_floor` give for such a pair a
+vectorized and choose the few pairs that matter; `euclidean_floor` and `great_circle_floor` give for such a pair a
 rational that is never above the true distance and less than 2^-60 (relative) below it. The latter use Python integers
 only: the same result on every machine, no libm.
 

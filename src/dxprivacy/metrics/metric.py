@@ -1,4 +1,4 @@
-"""Privacy loss is a pseudometric (MATH section 1); a policy is one that we promise to keep: a metric.
+"""Privacy loss is a pseudometric (MATH section 1); a policy is one that we guarantee to keep: a metric.
 
 Floats filter, exact numbers decide.  `pairwise` is a fast float64 value with a proved relative error, used to find the
 few pairs that could matter; `exact` is the number that counts there: a rational that is never above the true distance
@@ -70,7 +70,7 @@ class PseudoMetric(Protocol):
         """The value that counts: metrics round down, costs round up."""
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """Rows of integers, one per pair: equal rows promise equal `exact` values."""
+        """Rows of integers, one per pair: equal rows guarantee equal `exact` values."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class Metric(ABC):
 
     @property
     def permitted(self) -> float:
-        """The plain-DP reading of the largest finite distance; of people with several rows, that of a whole person."""
+        """The largest finite distance as an ε of standard DP; of people with several rows, that of a whole person."""
         return self.farthest.distance * self.universe.rows_each if self.farthest else 0.0
 
     @cached_property

@@ -128,7 +128,7 @@ class Euclidean(Places):
 
 
 class GreatCircle(Places):
-    """Distance along the Earth's surface, in kilometres, between (latitude, longitude) in degrees."""
+    """Distance along the Earth's surface, in kilometers, between (latitude, longitude) in degrees."""
 
     kind = "great-circle"
     unit = "km"
@@ -154,7 +154,7 @@ class GreatCircle(Places):
         return distances.great_circle(self.coordinates[i], self.coordinates[j]) * float(distances.RADIUS_KM)
 
     def length_floor(self, i: int, j: int) -> Fraction:
-        """Kilometres, by integer intervals for the trigonometry."""
+        """Kilometers, by integer intervals for the trigonometry."""
         (a, b), (c, d) = self._rows[i], self._rows[j]
         return distances.great_circle_floor((a, b), (c, d)) * distances.RADIUS_KM
 

@@ -1,4 +1,4 @@
-"""The least noise: minimise the loss of w = 1/s under `sum_k w_k |A_ki - A_kj| <= limit(i, j)`, which is convex.
+"""The least noise: minimize the loss of w = 1/s under `sum_k w_k |A_ki - A_kj| <= limit(i, j)`, which is convex.
 
 The loss is sum_k a_k w_k^-p (p = 2: squared error, p = 1: absolute error) or -sum_k a_k log w_k (p = 0: the geometric
 mean).  A primal-dual method (a barrier where that gets stuck) solves it on few pairs at a time; pairs that it violates
@@ -40,7 +40,7 @@ class Optimum:
 
 
 def loss_of(w: Floats, a: Floats, p: int) -> float:
-    """The loss that is minimised."""
+    """The loss that is minimized."""
     return float(-(a @ np.log(w))) if p == 0 else float(a @ w**-p)
 
 
@@ -57,10 +57,10 @@ def lower_bound(rows: Rows, multipliers: Floats, a: Floats, p: int) -> float:
     return float(np.sum(a ** (1 / (p + 1)) * u ** (p / (p + 1))) ** (p + 1))
 
 
-def optimise(
+def optimize(
     pairs: Pairs, a: Floats, p: int, caps: Floats, *, tolerance: float = 1e-9, watch: Watch | None = None
 ) -> Optimum:
-    """Minimise the loss; `caps` are upper bounds on w, infinite where there are none.
+    """Minimize the loss; `caps` are upper bounds on w, infinite where there are none.
 
     Every variable must be limited, by a pair or by its cap, and every `a` positive.  Where the time is up, the best w
     so far comes back, with its gap.
@@ -161,11 +161,11 @@ def _primal_dual(
     y = 1 / left
     y *= (p or 1.0) / float(y @ (rows @ v))  # then y'(rows v) = -v'a f'(v), as at the optimum
     best, late = (np.inf, v, y), 0
-    centring = 0.5
+    centering = 0.5
     for _ in range(_PRIMAL_DUAL):
         if late >= _LATE or (watch is not None and watch.over):
             break
-        mu = centring * float(left @ y) / len(left)
+        mu = centering * float(left @ y) / len(left)
         slope, bend = _slopes(a, v, p)
         pull, weight = slope - mu / v + rows.T @ (mu / left), bend + mu / v**2
         step = _direction(rows, np.sqrt(left / y), np.sqrt(y / left), pull, weight)
@@ -183,7 +183,7 @@ def _primal_dual(
         if gap < tolerance:
             break
         shorter = min(forward, upward)
-        centring = 0.1 if shorter > 0.9 else 0.3 if shorter > 0.5 else 0.7
+        centering = 0.1 if shorter > 0.9 else 0.3 if shorter > 0.5 else 0.7
     return best
 
 
@@ -289,7 +289,7 @@ def _gram(rows: Rows, weights: Floats) -> Floats:
 
 
 def _solve(system: Floats, right: Floats) -> Floats:
-    """A positive definite system, Jacobi-scaled; a touch of regularisation where it is singular in floats."""
+    """A positive definite system, Jacobi-scaled; a touch of regularization where it is singular in floats."""
     scale = 1 / np.sqrt(np.diag(system))
     scaled = system * scale[:, None] * scale
     for touch in (0.0, 1e-14, 1e-11, 1e-8):

@@ -1,6 +1,6 @@
 """Variables that play the same role get the same value: a large system of pairs made small without losing the optimum.
 
-Minimise `sum_k f_k(w_k)`, each f_k convex, under `A w <= d`.  Let variables fall into classes C within which f_k is the
+Minimize `sum_k f_k(w_k)`, each f_k convex, under `A w <= d`.  Let variables fall into classes C within which f_k is the
 same, and pairs into classes P within which d is, so that for every P and C
 
 *rows*     sum over k in C of A_ik is the same for all pairs i in P, and

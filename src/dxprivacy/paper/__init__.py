@@ -6,6 +6,6 @@ in independent pieces and draws them.  Universes and queries are drawn from a se
 because no private data is involved.
 
 In reading order: `figures`, `experiment`, `figure_drawing`, `kernels`, `bias_at_small_n`, `universes`,
-`metric_families`, `mwem_errors`, `baselines`, `personal`, `strategies_by_k`, `plain_dp`, `range_strategies`,
-`figure_folder`, `us_places`, `figures_page`, `reproducing`, `statistical_queries`, `thresholds`.
+`metric_families`, `mwem_errors`, `baselines`, `personal`, `range_strategies`, `figure_folder`, `us_places`,
+`figures_page`, `reproducing`, `strategies_by_k`, `standard_comparison`, `statistical_queries`, `thresholds`.
 """

@@ -17,7 +17,7 @@ from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.metrics import euclidean, line
 from dxprivacy.output.charts.axes import Log, Straight
 from dxprivacy.output.charts.channels import quantitative
-from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
 from dxprivacy.output.charts.layers import written
 from dxprivacy.paper.experiment import SIZE, Experiment, Outcome, Settings, Table
 from dxprivacy.paper.figure_drawing import Line, beside, dots, line_panel
@@ -87,14 +87,14 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
     x, y = Log(0.48, 67, 420), Straight(0, 1.05, 250, 5, ".1f")
     steps = [0.5 * 128 ** (k / 60) for k in range(61)]
     lines = [
-        Line("", [(a, least_ratio(a)) for a in steps], GREY, (6, 4)),
+        Line("", [(a, least_ratio(a)) for a in steps], GRAY, (6, 4)),
         Line("", [(p, q[2]) for p, q in by.items()], ACCENT, band=[(p, q[0], q[4]) for p, q in by.items()], dots=True),
     ]
     spot = {"x": quantitative("x", scale=x.scale), "y": quantitative("y", scale=y.scale)}
     marks = dots([(m.product, m.ratio) for m in two], spot, size=45, filled=False, stroke=INK)
     words = [
         written("50 random points: median, 5 to 95 %", x.pixel(4), y.below_top(0.4), color=ACCENT),
-        written("dashed: one pair decides, √(x² / (x² + 8))", x.pixel(4), y.below_top(0.32), color=GREY),
+        written("dashed: one pair decides, √(x² / (x² + 8))", x.pixel(4), y.below_top(0.32), color=GRAY),
         written("circles: plans for two records", x.pixel(4), y.below_top(0.24), color=INK),
     ]
     panel = line_panel(

@@ -1,6 +1,6 @@
 """What the figures have in common: panels of lines with their labels at the end, bars of quantiles, histograms.
 
-In the style of `plots`: one accent for ours, grey for others, labels on the marks, no legends; readable in grey.
+In the style of `plots`: one accent for ours, gray for others, labels on the marks, no legends; readable in gray.
 """
 
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from typing import Any
 
 from dxprivacy.output.charts.axes import Axis, Log
 from dxprivacy.output.charts.channels import Spec, in_rows, itself, nominal, quantitative
-from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
 from dxprivacy.output.charts.layers import heading, layer, mark, several, shared, view, with_values, written
 from dxprivacy.output.charts.picture import Picture
 
-RAMP = ("#9fc3e3", "#5e9bcf", "#0b5fa5", "#06325a")  # darkens, so that grey print works
+RAMP = ("#9fc3e3", "#5e9bcf", "#0b5fa5", "#06325a")  # darkens, so that gray print works
 _APART = 13.0  # pixels between labels above each other
 
 
@@ -48,7 +48,7 @@ class Line:
 
 def line_panel(lines: Sequence[Line], x: Axis, y: Axis, *, x_title: str, y_title: str | None, title: str = "",
                more: Sequence[Spec] = ()) -> Spec:  # fmt: skip
-    """Lines, labelled where they end, bands below them; `more` layers on top."""
+    """Lines, labeled where they end, bands below them; `more` layers on top."""
     spot = {"x": x.channel(x_title, "x"), "y": y.channel(y_title, "y")}
     layers = []
     for line in lines:
@@ -109,7 +109,7 @@ class Spread:
 
 
 def spread_panel(
-    rows: Sequence[Spread], x: Axis, *, x_title: str, title: str, step: float, labelled: bool = True
+    rows: Sequence[Spread], x: Axis, *, x_title: str, title: str, step: float, labeled: bool = True
 ) -> Spec:
     """Quantiles in rows; a rule where nothing is gained.  Beside a panel of the same rows, labels are not needed."""
     values = [
@@ -117,7 +117,7 @@ def spread_panel(
         for r in rows
     ]
     y, color = in_rows([row.label for row in rows]), itself("c")
-    if not labelled:
+    if not labeled:
         y["axis"] = None
 
     def across(field: str) -> Spec:
@@ -158,7 +158,7 @@ def histogram(counts: Sequence[tuple[float, float, float]], x: Axis, y: Axis, *,
     )
 
 
-def dots(values: Sequence[Sequence[float]], spot: Spec, *, color: str = GREY, size: int = 22, **look: Any) -> Spec:
+def dots(values: Sequence[Sequence[float]], spot: Spec, *, color: str = GRAY, size: int = 22, **look: Any) -> Spec:
     """Points, where channels for `x` and `y` say."""
     return layer(
         [{"x": a, "y": b} for a, b in values], mark("circle", color=color, size=size, opacity=1, **look), **spot

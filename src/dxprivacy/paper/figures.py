@@ -22,11 +22,11 @@ FIGURES = (
     Figure("fig2", "us_places", "Fig. 2: US places, random queries and mean elevation"),
     Figure("fig3", "thresholds", "Fig. 3: error under Blowfish and smooth thresholds against ε"),
     Figure("fig4", "thresholds", "Fig. 4: improvement factors under Blowfish and smooth thresholds"),
-    Figure("baselines", "plain_dp", "new: both ways to compare with plain DP"),
-    Figure("personal", "personal", "new: stretching and sampling, beside our plan and plain DP"),
+    Figure("baselines", "standard_comparison", "new: both ways to compare with standard DP"),
+    Figure("personal", "personal", "new: stretching and sampling, beside our plan and standard DP"),
     Figure("gain", "metric_families", "new: improvement factors by family of metrics and kind of query"),
     Figure("bias", "bias_at_small_n", "new: what bias gains with few records"),
-    Figure("mwem", "mwem_errors", "new: MWEM under d_X, against plain DP and a direct fit"),
+    Figure("mwem", "mwem_errors", "new: MWEM under d_X, against standard DP and a direct fit"),
     Figure("ranges", "range_strategies", "new: the matrix mechanism on all ranges of a line"),
 )
 NAMES = tuple(figure.name for figure in FIGURES)

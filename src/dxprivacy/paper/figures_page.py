@@ -30,7 +30,7 @@ def report_page(folder: Folder) -> str:
         f"<p>{html.escape(_PAPER)}. {plural(len(done), 'figure')}, {plural(settings.universes, 'universe')} at most, "
         f"seed {settings.seed}{', quick' if settings.quick else ''}. Universes and queries are random; no private "
         "data is involved. "
-        f"Improvement factor: the noise of plain DP divided by ours. {html.escape(ATTRIBUTION)}</p>",
+        f"Improvement factor: the noise of standard DP divided by ours. {html.escape(ATTRIBUTION)}</p>",
         "<ul>" + "".join(f'<li><a href="#{n}">{html.escape(experiment(n).title)}</a></li>' for n in done) + "</ul>",
     ]
     for name in done:

@@ -1,4 +1,4 @@
-"""Gain by family of metrics and kind of query, over plain DP as strict as the closest pair.
+"""Gain by family of metrics and kind of query, over standard DP as strict as the closest pair.
 
 The kinds run from rough to smooth: random numbers, random zeros and ones, and the distance to a random record, which
 changes nowhere faster than the metric.
@@ -13,7 +13,7 @@ from dxprivacy import metrics
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.metrics import Metric
 from dxprivacy.output.charts.axes import Log
-from dxprivacy.output.charts.chart_style import ACCENT, GREY
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY
 from dxprivacy.paper.experiment import SIZE, Experiment, Outcome, Settings, Table
 from dxprivacy.paper.figure_drawing import Spread, beside, spread_panel
 from dxprivacy.paper.kernels import Reach, improvement, quantiles
@@ -23,7 +23,7 @@ from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import digits, plural, times
 
 FAMILIES = (
-    "plain DP",
+    "standard DP",
     "Blowfish, T = 8",
     "smooth, T = 8",
     "Euclidean",
@@ -43,7 +43,7 @@ _AT = (0.05, 0.25, 0.5, 0.75, 0.95)
 def family_metric(family: str, points: Floats, rng: np.random.Generator) -> Metric:
     """A metric on 50 records; the generator draws trees and budgets."""
     match family:
-        case "plain DP":
+        case "standard DP":
             return metrics.constant(SIZE, 1)
         case "Blowfish, T = 8":
             return metrics.blowfish(points, 1, within=8)
@@ -105,9 +105,9 @@ def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str], Floats]
         bars = []
         for family in FAMILIES:
             a, b, c, d, e = found_at[family, kind]
-            color = GREY if family == "plain DP" else ACCENT
+            color = GRAY if family == "standard DP" else ACCENT
             bars.append(Spread(family, (a, b, c, d, e), times(c), color))
-        panels.append(spread_panel(bars, x, x_title="factor (log)", title=name, step=24, labelled=not number))
+        panels.append(spread_panel(bars, x, x_title="factor (log)", title=name, step=24, labeled=not number))
     rough = [found_at[family, "uniform"][2] for family in FAMILIES[1:]]
     smooth = [found_at[family, "distance"][2] for family in FAMILIES[1:]]
     title = (
@@ -115,7 +115,7 @@ def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str], Floats]
         f"{times(max(rough))}"
     )
     subtitle = (
-        "Noise of plain DP (ε of the closest pair) ÷ noise under the metric; 50 records, "
+        "Noise of standard DP (ε of the closest pair) ÷ noise under the metric; 50 records, "
         f"{plural(len(pieces), 'universe')}. Columns: what the "
         "coefficients of a query are. Thin: 5 to 95 %, thick: the middle half, tick and number: median"
     )

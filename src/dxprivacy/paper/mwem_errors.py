@@ -1,4 +1,4 @@
-"""MWEM under d_X: a synthetic histogram for 100 region counts, under the Euclidean metric and under plain DP.
+"""MWEM under d_X: a synthetic histogram for 100 region counts, under the Euclidean metric and under standard DP.
 
 The paper states the mechanism (Algorithm 2) and never runs it.  Data are simulated, 10,000 records in a few clusters of
 50 random points, and so is the noise: numpy's, from the seed.  Nothing private is behind it, and nothing here is used
@@ -17,7 +17,7 @@ from dxprivacy.mechanisms.mwem.mwem_by_hand import mwem
 from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
 from dxprivacy.metrics import Metric, constant, euclidean
 from dxprivacy.output.charts.axes import Log
-from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
 from dxprivacy.paper.experiment import SIDE, Experiment, Outcome, Settings, Table
 from dxprivacy.paper.figure_drawing import Line, Ticked, beside, line_panel
 from dxprivacy.paper.kernels import quantiles
@@ -25,7 +25,7 @@ from dxprivacy.paper.universes import closest
 from dxprivacy.wording import digits, plural, times
 
 ROUNDS = (2, 5, 10, 20, 40)
-METRICS = {"euclidean": "Euclidean metric", "plain": "plain DP, ε of the closest pair"}
+METRICS = {"euclidean": "Euclidean metric", "plain": "standard DP, ε of the closest pair"}
 RECORDS, REGIONS, CLUSTERS = 10_000, 100, 5
 PER_UNIT = "0.1"
 MOST, MOST_QUICK = 40, 2  # universes; one takes seconds
@@ -44,9 +44,9 @@ def regions(points: Floats, rng: np.random.Generator) -> Floats:
 
 
 def clustered(points: Floats, rng: np.random.Generator) -> Ints:
-    """A histogram of simulated records around a few centres."""
-    centres = rng.uniform(0, SIDE, (CLUSTERS, 2))
-    weights = np.exp(-((points[:, None] - centres) ** 2).sum(axis=2) / (2 * 15.0**2)).sum(axis=1) + 1e-3
+    """A histogram of simulated records around a few centers."""
+    centers = rng.uniform(0, SIDE, (CLUSTERS, 2))
+    weights = np.exp(-((points[:, None] - centers) ** 2).sum(axis=2) / (2 * 15.0**2)).sum(axis=1) + 1e-3
     return np.asarray(rng.multinomial(RECORDS, weights / weights.sum()), dtype=np.int64)
 
 
@@ -97,7 +97,7 @@ def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:  # noq
     for kind, name in METRICS.items():
         figures = [(rounds, *by[kind, rounds]) for rounds in ROUNDS]
         lines = [
-            Line("uniform histogram", [(t, uniform[1]) for t in ROUNDS], GREY, (2, 3)),
+            Line("uniform histogram", [(t, uniform[1]) for t in ROUNDS], GRAY, (2, 3)),
             Line(
                 "MWEM",
                 [(t, middle) for t, _, middle, _ in figures],
@@ -125,7 +125,7 @@ def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:  # noq
     found = (
         f"Median error of {plural(len(pieces), 'universe')}: MWEM {digits(least['euclidean'])} records under the "
         "Euclidean metric "
-        f"(best T = {best['euclidean']}), {digits(least['plain'])} under plain DP (best T = {best['plain']}); "
+        f"(best T = {best['euclidean']}), {digits(least['plain'])} under standard DP (best T = {best['plain']}); "
         "direct fit "
         f"{digits(directly['euclidean'][1])} and {digits(directly['plain'][1])}; the uniform histogram "
         f"{digits(uniform[1])}."

@@ -1,8 +1,8 @@
-"""Budgets of one's own: stretching and sampling, which the paper names, beside our plan and plain DP.
+"""Budgets of one's own: stretching and sampling, which the paper names, beside our plan and standard DP.
 
 10,000 records, of which m are strictly protected (ε 0.1) and all others loosely (ε 1).  *By value*: 50 values, ten of
-them strict; two records may be told apart by the sum of their budgets, the promise of both baselines.  *By person*: who
-is strict is public, and only the answers inside of a group are protected.
+them strict; two records may be told apart by the sum of their budgets, the guarantee of both baselines.  *By person*:
+who is strict is public, and only the answers inside of a group are protected.
 
 Stretching and sampling count strict records less, so that their error grows with m; our noise does not.  Every scale is
 certified.  The baselines get the least noise that our certificate allows, which is never more than the authors' own,
@@ -20,7 +20,7 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.metrics import Metric, constant, from_matrix, per_element
 from dxprivacy.output.charts.axes import Log
-from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
 from dxprivacy.paper.baselines import Baseline, sampling, stretching
 from dxprivacy.paper.experiment import Experiment, Outcome, Settings, Table
 from dxprivacy.paper.figure_drawing import RAMP, Line, beside, line_panel
@@ -40,7 +40,7 @@ SETTINGS = {
 }
 METHODS = {
     "best": "sampling, best t",
-    "plain": "plain DP, as strict",
+    "plain": "standard DP, as strict",
     "ours": "our plan",
     "stretching": "stretching",
     "sampling": "sampling, t = 1",
@@ -133,10 +133,10 @@ def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str, int], fl
     ]
     crossings = {(s, m): _crossing(lines[s, m], lines[s, "ours"]) for s in SETTINGS for m in ("stretching", "sampling")}
     looks: dict[str, tuple[str, tuple[int, ...]]] = {
-        "plain": (GREY, (1, 0)),
+        "plain": (GRAY, (1, 0)),
         "ours": (ACCENT, (1, 0)),
         "stretching": (INK, (7, 5)),
-        "sampling": (GREY, (2, 3)),
+        "sampling": (GRAY, (2, 3)),
         "best": (RAMP[1], (1, 0)),
     }
     across = Log(0.9, 3_500, 210)

@@ -1,7 +1,7 @@
 """The matrix mechanism on all ranges of a line: count something else, and work the ranges out by least squares.
 
 The paper answers every question by itself.  All ranges of N cells are N (N + 1) / 2 questions that repeat one another;
-counting prefixes (on a line), smeared prefixes and cells (under a threshold) or cells (plain DP) tells them all.
+counting prefixes (on a line), smeared prefixes and cells (under a threshold) or cells (standard DP) tells them all.
 """
 
 import math
@@ -14,14 +14,14 @@ import numpy as np
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.optimize.strategies import Problem, choose, limit
 from dxprivacy.output.charts.axes import Log
-from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
 from dxprivacy.paper.experiment import Experiment, Outcome, Settings, Table
 from dxprivacy.paper.figure_drawing import Line, Ticked, beside, line_panel
 from dxprivacy.wording import times
 
 SIZES = (16, 32, 64, 128, 256)
-POLICIES = {"line": 1, "Blowfish, T = 4": 4, "plain DP": None}
-SEARCHED = ("plain DP",)  # elsewhere a longer search finds nothing better
+POLICIES = {"line": 1, "Blowfish, T = 4": 4, "standard DP": None}
+SEARCHED = ("standard DP",)  # elsewhere a longer search finds nothing better
 QUICK_SIZE = 64
 
 
@@ -95,7 +95,7 @@ def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:  # noq
     for k, policy in enumerate(POLICIES):
         own = [m for m in ordered if m.policy == policy]
         lines = [
-            Line("asked", [(m.size, m.rmse(m.asked)) for m in own], GREY, (6, 4), dots=True),
+            Line("asked", [(m.size, m.rmse(m.asked)) for m in own], GRAY, (6, 4), dots=True),
             Line("ours", [(m.size, m.rmse(m.ours)) for m in own], ACCENT, width=2.4, dots=True),
             Line("limit", [(m.size, m.rmse(m.limit)) for m in own], INK, (2, 3), 1.4),
         ]

@@ -1,7 +1,7 @@
 """Fig. 1c and 1d: K queries at once; strategies 1, 2, 3 of the paper and the optimum, by the improvement factor.
 
 Every scale is that of a certified plan of the product.  Each matrix is drawn with a universe of its own: the paper
-draws 100 matrices on one universe, whose closest pair then colours all of them.
+draws 100 matrices on one universe, whose closest pair then colors all of them.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.linear.planning.planner import chosen, prepare
-from dxprivacy.mechanisms.linear.planning.standard_dp import plain_sensitivities
+from dxprivacy.mechanisms.linear.planning.standard_dp import standard_sensitivities
 from dxprivacy.metrics import Metric, euclidean
 from dxprivacy.output.charts.axes import Straight
-from dxprivacy.output.charts.chart_style import ACCENT, GREY
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY
 from dxprivacy.paper.experiment import SIZE, Experiment, Outcome, Settings, Table, each_universe
 from dxprivacy.paper.figure_drawing import Line, beside, line_panel
 from dxprivacy.paper.kernels import quantiles
@@ -33,7 +33,7 @@ WORDS = {
 KINDS = {"uniform": "coefficients uniform in [0, 1]", "binary": "coefficients 0 or 1"}
 _LOOKS: dict[str, tuple[str, tuple[int, ...]]] = {
     "equal-split": ("#9b9b9b", (2, 3)),
-    "same-scale": (GREY, (6, 4)),
+    "same-scale": (GRAY, (6, 4)),
     "psa": ("#4d4d4d", (8, 3, 2, 3)),
     "optimal": (ACCENT, (1, 0)),
 }
@@ -55,7 +55,7 @@ class Scales:
     workload: Any
 
     def factor(self, method: str, epsilon: float | None = None) -> float:
-        """The geometric mean over all queries of plain DP's scale divided by ours."""
+        """The geometric mean over all queries of standard DP's scale divided by ours."""
         scales = self.by_method[method]
         noisy = scales > 0
         return float(np.exp(np.mean(np.log(self.plain / (epsilon or self.closest) / scales[noisy]))))
@@ -68,7 +68,7 @@ def certified_scales(Q: Floats, metric: Metric, methods: Sequence[str] = METHODS
     near = metric.closest
     if near is None:
         raise ValueError("a universe of at least two points is needed")
-    return Scales(found, plain_sensitivities(task.workload)[0], near.distance, task.workload)
+    return Scales(found, standard_sensitivities(task.workload)[0], near.distance, task.workload)
 
 
 def measure(settings: Settings, universe: int, kind: str) -> list[tuple[float, ...]]:
@@ -140,7 +140,7 @@ def _picture(title: str, subtitle: str, rows: Sequence[tuple[Any, ...]], setting
         title,
         subtitle,
         [
-            line_panel(left, across, up, x_title=queries, y_title="improvement factor", title="over plain DP"),
+            line_panel(left, across, up, x_title=queries, y_title="improvement factor", title="over standard DP"),
             line_panel(
                 right, across, part, x_title=queries, y_title="factor ÷ ours", title="on the same matrix, ours = 1"
             ),

@@ -1,4 +1,4 @@
-"""Fig. 3 and 4: Blowfish and smooth thresholds T = 2, 4, 8, 16, against plain DP with the same ε.
+"""Fig. 3 and 4: Blowfish and smooth thresholds T = 2, 4, 8, 16, against standard DP with the same ε.
 
 Blowfish is closed to a metric, which changes no noise (the maximum is over its edges).  Some universes have no pair
 within T = 2: then Blowfish asks for no noise, the factor is infinite and its mean diverges; so we show medians.
@@ -13,7 +13,7 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.metrics import Metric, blowfish, smooth
 from dxprivacy.output.charts.axes import Log
-from dxprivacy.output.charts.chart_style import GREY
+from dxprivacy.output.charts.chart_style import GRAY
 from dxprivacy.paper.experiment import Experiment, Outcome, Settings, Table, each_universe
 from dxprivacy.paper.figure_drawing import RAMP, Line, Spread, Ticked, beside, line_panel, spread_panel
 from dxprivacy.paper.kernels import Reach, own_scales, quantiles
@@ -33,7 +33,7 @@ def threshold_metric(kind: str, points: Floats, reach: int) -> Metric:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One universe: the scales of plain DP at ε = 1, and under each metric, for all queries."""
+    """One universe: the scales of standard DP at ε = 1, and under each metric, for all queries."""
 
     plain: Floats
     scales: dict[tuple[str, int], Floats]
@@ -65,19 +65,19 @@ def _conclude_error(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
     rows: list[tuple[Any, ...]] = []
     for (kind, reach), figures in at_one.items():
         rows += [(kind, reach, e, *(x / e for x in figures)) for e in EPSILONS]
-    rows += [("plain DP", None, e, *(x / e for x in plain)) for e in EPSILONS]
+    rows += [("standard DP", None, e, *(x / e for x in plain)) for e in EPSILONS]
     y = Log.over([x for row in rows for x in row[3:]], 250, room=0.05, apart=30)
     x = Ticked.at_each(EPSILONS, 250)
     panels = []
     for kind, name in KINDS.items():
-        lines = [Line("plain DP", [(e, plain[1] / e) for e in EPSILONS], GREY, (5, 4))]
+        lines = [Line("standard DP", [(e, plain[1] / e) for e in EPSILONS], GRAY, (5, 4))]
         for reach, color in zip(THRESHOLDS, RAMP, strict=True):
             low, middle, high = at_one[kind, reach]
             band = [(e, max(low / e, y.low), high / e) for e in EPSILONS]
             lines.append(Line(f"T = {reach}", [(e, middle / e) for e in EPSILONS], color, band=band, dots=True))
         y_title = "root mean square error (log)" if kind == "blowfish" else None
         panels.append(line_panel(lines, x, y, x_title="ε (log)", y_title=y_title, title=name))
-    title = "The farther protection reaches (T), the closer to plain DP"
+    title = "The farther protection reaches (T), the closer to standard DP"
     subtitle = (
         f"Mean error of {settings.queries:,} uniform random queries on 50 points; median and middle half of "
         f"{plural(len(pieces), 'universe')}. "
@@ -89,7 +89,7 @@ def _conclude_error(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
         for t in THRESHOLDS
     )
     found = (
-        f"At ε = 1 the error is {digits(plain[1])} for plain DP; Blowfish "
+        f"At ε = 1 the error is {digits(plain[1])} for standard DP; Blowfish "
         + ", ".join(f"{digits(at_one['blowfish', t][1])} (T = {t})" for t in THRESHOLDS)
         + "; smooth "
         + ", ".join(f"{digits(at_one['smooth', t][1])} (T = {t})" for t in THRESHOLDS)
@@ -122,8 +122,9 @@ def _conclude_factors(settings: Settings, pieces: Sequence[Measured]) -> Outcome
         "to nothing"
     )
     subtitle = (
-        f"Noise of plain DP ÷ noise under the metric, same ε; {settings.queries:,} uniform random queries in each of "
-        f"{plural(len(pieces), 'universe')}. Thin: 5 to 95 %, thick: middle half, tick: median. Exact: no pair within T"
+        f"Noise of standard DP ÷ noise under the metric, same ε; {settings.queries:,} uniform random queries in "
+        f"each of {plural(len(pieces), 'universe')}. Thin: 5 to 95 %, thick: middle half, tick: median. "
+        "Exact: no pair within T"
     )
     found = (
         "Median factor: "
@@ -150,7 +151,7 @@ EXPERIMENTS = (
     Experiment(
         "fig4",
         "Fig. 4: improvement factors under thresholds",
-        "How is the gain over plain DP distributed, and does it matter how a threshold is smoothed?",
+        "How is the gain over standard DP distributed, and does it matter how a threshold is smoothed?",
         "For high thresholds both distributions are alike; for T = 2 Blowfish is better than smooth.",
         each_universe,
         measure,

@@ -1,6 +1,6 @@
 """Fig. 1a and 1b: 50 random points, 1,000 random queries, and how much the improvement factor depends on the points.
 
-Plain DP must protect every pair as the closest one, so the closest pair drives the factor.  One universe, as in the
+Standard DP must protect every pair as the closest one, so the closest pair drives the factor.  One universe, as in the
 paper, says little: we draw many and show the spread.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from dxprivacy.metrics import Extreme, Metric, euclidean
 from dxprivacy.output.charts.axes import Log, Straight
 from dxprivacy.output.charts.channels import Spec
-from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
 from dxprivacy.output.charts.layers import bordered, layer, mark, written
 from dxprivacy.paper.experiment import SIDE, Experiment, Outcome, Settings, Table, each_universe
 from dxprivacy.paper.figure_drawing import beside, dots, histogram, panel
@@ -76,7 +76,7 @@ def _conclude_points(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
     subtitle = (
         f"Three of {plural(len(pieces), 'universe')} of 50 random points, distances in the square's own unit. "
         "Ringed: the closest pair, "
-        "whose distance plain DP must apply to every pair"
+        "whose distance standard DP must apply to every pair"
     )
     found = (
         f"Over {plural(len(pieces), 'universe')} the closest pair is {digits(min(m.closest for m in pieces))} to "
@@ -98,7 +98,7 @@ def _map(title: str, points: list[list[float]], m: Measured) -> Spec:
     spot = {"x": axis.channel("u", "x"), "y": axis.channel("v", "y")}
     label = [{"x": middle[0], "y": middle[1], "t": f"{digits(m.closest)} apart"}]
     layers = [
-        dots(points, spot, color=GREY),
+        dots(points, spot, color=GRAY),
         dots(pair, spot, color=ACCENT, size=26),
         dots([middle], spot, size=330, filled=False, stroke=ACCENT, strokeWidth=1.8),
         *bordered(label, {"fontWeight": "bold", "color": ACCENT, **side, **up}, width=5, **spot),
@@ -123,7 +123,7 @@ def _conclude_factors(settings: Settings, pieces: Sequence[Measured]) -> Outcome
         f"{times(max(means))} over all"
     )
     subtitle = (
-        f"Noise of plain DP (ε of the closest pair) ÷ noise under the Euclidean metric; {settings.queries:,} "
+        f"Noise of standard DP (ε of the closest pair) ÷ noise under the Euclidean metric; {settings.queries:,} "
         "uniform random queries "
         f"in each of {plural(len(pieces), 'universe')} of 50 points"
     )
@@ -170,7 +170,7 @@ EXPERIMENTS = (
     Experiment(
         "fig1b",
         "Fig. 1b: improvement factors of single queries",
-        "How much less noise than plain DP does a random linear query need under the Euclidean metric?",
+        "How much less noise than standard DP does a random linear query need under the Euclidean metric?",
         "“Significant improvement” for 1,000 random queries on one universe (a histogram; no figure is printed).",
         each_universe,
         measure,

@@ -16,7 +16,7 @@ from dxprivacy.exact.arrays import Floats
 from dxprivacy.metrics import euclidean
 from dxprivacy.output.charts.axes import Log, Straight
 from dxprivacy.output.charts.channels import Spec
-from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
 from dxprivacy.output.charts.layers import bordered, several, written
 from dxprivacy.paper.experiment import Experiment, Outcome, Settings, Table
 from dxprivacy.paper.figure_drawing import dots, histogram, panel, upright
@@ -32,7 +32,7 @@ _WIDE = 600
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Names, (latitude, longitude) in degrees, elevations in metres."""
+    """Names, (latitude, longitude) in degrees, elevations in meters."""
 
     names: tuple[str, ...]
     degrees: Floats
@@ -116,7 +116,7 @@ def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
         f"Random queries gain {times(one.mean)}, mean elevation {times(one.elevation)}; both hang on the closest pair"
     )
     subtitle = (
-        "Noise of plain DP (ε of the closest pair) ÷ noise under the Euclidean metric on degrees; "
+        "Noise of standard DP (ε of the closest pair) ÷ noise under the Euclidean metric on degrees; "
         f"{settings.queries:,} uniform random "
         f"queries and “mean elevation of a resident”, with and without near-duplicates. {ATTRIBUTION}"
     )
@@ -143,7 +143,7 @@ def _map(full: Places, pieces: Sequence[Measured]) -> Spec:
     spot = {"x": x.channel("longitude, degrees", "x"), "y": y.channel("latitude, degrees", "y")}
     marks = [(m.at[0][1], m.at[0][0]) for m in pieces]
     layers = [
-        dots([(b, a) for a, b in full.degrees.tolist()], spot, color=GREY, size=7),
+        dots([(b, a) for a, b in full.degrees.tolist()], spot, color=GRAY, size=7),
         dots(marks, spot, color=ACCENT, size=200, filled=False, stroke=ACCENT, strokeWidth=1.6),
     ]
     places_for = {0: ("right", -12, 0), 1: ("right", 42, -36), 2: ("right", -14, 0)}

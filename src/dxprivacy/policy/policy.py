@@ -63,7 +63,7 @@ class Policy(PolicyFacts, Displayed):
         return compile_policy(self.file, whole_people=True).metric
 
     def check(self) -> Check:
-        """What the policy promises and what to look at twice; prints as a page."""
+        """What the policy guarantees and what to look at twice; prints as a page."""
         return check(self)
 
     def diff(self, other: "Policy") -> Diff:

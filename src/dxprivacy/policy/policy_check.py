@@ -213,8 +213,8 @@ def _row(attribute: Attribute, metric: Metric, tightened: bool, cap: float) -> R
     tightened = tightened or written.public != listed.public or written.far != listed.far
     near, far = listed.near, listed.far
     none = math.inf if listed.public else 0.0
-    if attribute.neighbours and attribute.listed > 1 and near is not None:
-        strictest = f"neighbouring {attribute.neighbours}"
+    if attribute.neighbors and attribute.listed > 1 and near is not None:
+        strictest = f"neighboring {attribute.neighbors}"
     else:
         strictest = _pair(attribute, near)
     least, most = near.distance if near else none, math.inf if listed.public else far.distance if far else none
@@ -328,7 +328,7 @@ def _kept_notice(people: People) -> Notice:
     nobody = "are those of one person together" if people.no_key == ONE else "are each a person of their own"
     return Notice(
         "kept rows",
-        f"of each {_and(people.key)} at most {rows} count, chosen by a hash that favours no value; how many were left "
+        f"of each {_and(people.key)} at most {rows} count, chosen by a hash that favors no value; how many were left "
         f"out is private. Rows without {_and(people.key)} {nobody}.",
     )
 
@@ -383,7 +383,7 @@ def _declared_notice(attribute: Attribute) -> Notice:
     return Notice(
         "declared",
         f"declared public: the list of values of {attribute.name} was read from the data; that they occur is outside "
-        "the promise.",
+        "the guarantee.",
     )
 
 

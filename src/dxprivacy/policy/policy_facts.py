@@ -44,7 +44,7 @@ class PolicyFacts(OneLine):
 
     @property
     def people_data(self) -> Path | str | None:
-        """Where the table of people lies, if the file names one; no part of what the policy promises."""
+        """Where the table of people lies, if the file names one; no part of what the policy guarantees."""
         table = self.file.tables.get("people", {})
         second = table.get("table", {}) if isinstance(table, dict) else {}
         if "data" not in second:

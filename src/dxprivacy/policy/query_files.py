@@ -301,5 +301,5 @@ class _Ask:
 
 
 def _awaits_lengths(question: Question, universe: Universe) -> bool:
-    """Whether the plan has to say what its lengths are: kilometres, if distances between places are so."""
+    """Whether the plan has to say what its lengths are: kilometers, if distances between places are so."""
     return isinstance(question, Count | Density) and not question.lengths and question.places(universe) is not None

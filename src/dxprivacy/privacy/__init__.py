@@ -36,7 +36,7 @@ __all__ = [
 
 
 def sensitivity(questions: Any, metric: Metric, *, norm: str = "sum") -> Bound:
-    """The generalised sensitivity: the largest ||Q_i - Q_j|| / d(i, j), in the questions' own units.
+    """The generalized sensitivity: the largest ||Q_i - Q_j|| / d(i, j), in the questions' own units.
 
     `norm="sum"` adds the rows up (the 1-norm: noise on all answers), `norm="max"` takes the largest (a choice of one).
     Floats count as the exact rationals that they are: the bound holds for the rows as they were written.

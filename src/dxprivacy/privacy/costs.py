@@ -73,7 +73,7 @@ class RowsCost(ABC):
 
     @property
     def of_wholes(self) -> float:
-        """The plain-DP reading of what is accounted as a whole."""
+        """The standard-DP reading of what is accounted as a whole."""
         return 0.0
 
     @property
@@ -332,7 +332,7 @@ class SumCost:
 
     @property
     def of_wholes(self) -> float:
-        """The plain-DP reading of what is accounted as a whole."""
+        """The standard-DP reading of what is accounted as a whole."""
         return float(sum(n * c.of_wholes for c, n in self._distinct))
 
     @property

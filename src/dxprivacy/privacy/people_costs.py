@@ -64,7 +64,7 @@ def most_groups(block: PeopleTable) -> int:
 
 
 def people_reading(block: PeopleTable, scales: Floats) -> float:
-    """The plain-DP reading: the most that replacing a whole person can lose."""
+    """The standard-DP reading: the most that replacing a whole person can lose."""
     counted = scales[block.peak_of_row > 0]
     if not counted.size:
         return 0.0

@@ -28,7 +28,7 @@ class Whole(ABC):
 
     @abstractmethod
     def reading(self, scales: Floats) -> float:
-        """The plain-DP reading: the most that replacing one record, or a whole person, can lose."""
+        """The standard-DP reading: the most that replacing one record, or a whole person, can lose."""
 
     @abstractmethod
     def proposed(self, metric: Metric) -> Floats:

@@ -1,6 +1,6 @@
 """Scales that keep too little are made larger by the factor that is missing: the one repair of all proposals.
 
-Optimisers and floats propose; what comes out of here is certified, within a share of the policy and beside everything
+Optimizers and floats propose; what comes out of here is certified, within a share of the policy and beside everything
 that was spent before, pair by pair.
 """
 

@@ -1,4 +1,4 @@
-"""The closest pair that questions tell apart: what plain DP would have to protect every pair like, to ask just these.
+"""The strictest pair: the closest two records with different answers.  Standard DP would have its ε for all pairs.
 
 "Told apart" is a pseudometric (0 or 1), so along a shortest path over generators some generator is told apart, and it
 is not longer than the path: looking at generators suffices.  On a sum of attributes these are pairs that differ in one

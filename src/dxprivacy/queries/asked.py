@@ -1,4 +1,4 @@
-"""Asked: everything that has rows, whether people ask it or a plan does in its place.  Frozen, serialisable."""
+"""Asked: everything that has rows, whether people ask it or a plan does in its place.  Frozen, serializable."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field

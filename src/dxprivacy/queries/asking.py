@@ -1,4 +1,4 @@
-"""Questions: unbound, frozen, serialisable.  `question.on(universe)` turns one into a workload.
+"""Questions: unbound, frozen, serializable.  `question.on(universe)` turns one into a workload.
 
     dx.table("sex", "age/10")                 one count per combination
     dx.count(sex="F", age=(18, 65))           one count, bounds included

@@ -42,9 +42,9 @@ def _shares_from_json(data: Any) -> tuple[Fraction, ...]:
     return tuple(written_fraction(x) for x in data)
 
 
-def _kilometres(given: Any) -> str:
+def _kilometers(given: Any) -> str:
     if given != KM:
-        raise TypeError("lengths are kilometres on the Earth, or nothing is said of them")
+        raise TypeError("lengths are kilometers on the Earth, or nothing is said of them")
     return KM
 
 
@@ -62,5 +62,5 @@ FURTHER: Mapping[str, Further] = {
     "width": _length("width"),
     "every": _length("every"),
     "blur": _length("blur"),
-    "lengths": Further(str, _kilometres, lambda _: ""),
+    "lengths": Further(str, _kilometers, lambda _: ""),
 }

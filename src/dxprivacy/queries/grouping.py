@@ -153,7 +153,7 @@ class Grouping:
     ends: tuple[tuple[str, str], ...] = ()  # the names at the ends of each group, where values are names in an order
 
     def from_to(self, first: int, last: int) -> str:
-        """What neighbouring groups are called together."""
+        """What neighboring groups are called together."""
         if self.ends:
             return from_to(self.ends[first][0], self.ends[last][1])
         return joined(self.labels[first], self.labels[last])
@@ -247,7 +247,7 @@ def _grouping(ref: Reference, groups: Places, labels: Sequence[str]) -> Grouping
 
 
 def _named_ends(ref: Reference, groups: Ints, count: int) -> tuple[tuple[str, str], ...]:
-    """The names of the first and the last value of each group; groups of names are neighbours."""
+    """The names of the first and the last value of each group; groups of names are neighbors."""
     starts = np.searchsorted(groups, np.arange(count + 1))
     return tuple((ref.text(int(a)), ref.text(int(b) - 1)) for a, b in pairwise(starts))
 

@@ -19,13 +19,13 @@ from dxprivacy.universe.universe import Universe
 _MOST_ENTRIES = 50_000_000
 
 
-def recognised(asked: Stack, universe: Universe) -> Stack:
+def recognized(asked: Stack, universe: Universe) -> Stack:
     """The same rows in the same order; matrices that are nothing but tables as these.
 
     >>> from dxprivacy.universe.attributes.listed_values import Values
     >>> u = Universe([Values(name="sex", values=("F", "M")), Values(name="job", values=("Y", "N"))])
     >>> by_job = np.tile(np.eye(2, 3, dtype=np.int64), 3)  # the third column of each sex: neither
-    >>> [str(q) for q in recognised(Stack((Matrix(by_job),)), u).questions]
+    >>> [str(q) for q in recognized(Stack((Matrix(by_job),)), u).questions]
     ['count by job']
     """
     found: list[Asked] = []

@@ -1,4 +1,4 @@
-"""What to choose by the data: unbound, frozen, serialisable.  `pick.on(universe)` gives candidates with scores.
+"""What to choose by the data: unbound, frozen, serializable.  `pick.on(universe)` gives candidates with scores.
 
     dx.most_common("job")               the value with the most records; also of any counts or sums: `largest`
     dx.median_of("age")                 the value in the middle

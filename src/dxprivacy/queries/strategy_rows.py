@@ -4,7 +4,7 @@
     Steps     rows along one attribute, given by where they jump: prefixes, ramps, mixtures of cells
     Picked    one row of another question: what an adaptive mechanism measures after it chose
 
-They are frozen and serialisable like all questions, so that ledgers, plans and verifiers treat them alike.  Nobody
+They are frozen and serializable like all questions, so that ledgers, plans and verifiers treat them alike.  Nobody
 types them: a planner builds them.
 """
 

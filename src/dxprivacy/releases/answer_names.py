@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Protocol
 
 
-class Labelled(Protocol):
+class Labeled(Protocol):
     """An answer, planned or released."""
 
     @property
@@ -25,7 +25,7 @@ class Labelled(Protocol):
         """By what it is grouped, and its label there."""
 
 
-def names(answers: Sequence[Labelled], first: int | None = None) -> list[str]:
+def names(answers: Sequence[Labeled], first: int | None = None) -> list[str]:
     """Labels with the attribute before numbers, and before all that several questions would call the same.
 
     Of the `first` few only, where no more are shown: what they are called depends on all.
@@ -72,7 +72,7 @@ def are_numbers(texts: Iterable[str]) -> bool:
     return 2 * sum(bare) >= len(bare)
 
 
-def _name(answer: Labelled, told: Mapping[tuple[Hashable, str, str], str]) -> str:
+def _name(answer: Labeled, told: Mapping[tuple[Hashable, str, str], str]) -> str:
     groups = answer.groups
     before = _before_groups(answer.label, groups)
     if before is None and len(groups) > 1:  # `quantile 0.25 of age, F`: the last column stands before the groups

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from dxprivacy.releases.answer_names import Labelled, are_numbers, visible
+from dxprivacy.releases.answer_names import Labeled, are_numbers, visible
 
-A = TypeVar("A", bound=Labelled)
+A = TypeVar("A", bound=Labeled)
 ANSWER = "answer"
 """The column of answers that say nothing of groups, where a question has several: their labels."""
 
@@ -124,7 +124,7 @@ def _in_order(groups: Sequence[tuple[str, ...]]) -> list[tuple[int, ...]]:
     return [tuple([place[text] for place, text in zip(first, group, strict=True)]) for group in groups]
 
 
-def columns_of(answers: Iterable[Labelled]) -> list[str]:
+def columns_of(answers: Iterable[Labeled]) -> list[str]:
     """Everything that any answer is grouped by, in the order in which it is met."""
     return list(dict.fromkeys(column for answer in answers for column, _ in answer.groups))
 

@@ -33,7 +33,9 @@ class Made:
     post_processing: str = "None that is not said in the release."
 
 
-def deployment_of(made: Made, facts: Mapping[str, Any], promise: Sequence[str], records: int | None) -> dict[str, Any]:
+def deployment_of(
+    made: Made, facts: Mapping[str, Any], guarantee: Sequence[str], records: int | None
+) -> dict[str, Any]:
     """The record of a release.
 
     >>> deployment_of(Made("noise", "good"), {}, ["If any one record …", "Added …", "In plain …"], 5)["url_slug"]
@@ -62,7 +64,7 @@ def deployment_of(made: Made, facts: Mapping[str, Any], promise: Sequence[str], 
                 "data_domain": _domain(facts),
                 "unprotected_quantities": _sentences([*_public(unit, units, facts), *made.unprotected]) or "None.",
             },
-            "privacy_loss": _loss(unit, units, facts, promise),
+            "privacy_loss": _loss(unit, units, facts, guarantee),
             "deployment_model": {
                 "model_name": "Central",
                 "trust_assumptions": f"{FILL_IN}: who holds the data, the policy and the ledger (docs/trust.md)",
@@ -78,16 +80,16 @@ def deployment_of(made: Made, facts: Mapping[str, Any], promise: Sequence[str], 
     }
 
 
-def _loss(unit: str, units: int | None, facts: Mapping[str, Any], promise: Sequence[str]) -> dict[str, Any]:
+def _loss(unit: str, units: int | None, facts: Mapping[str, Any], guarantee: Sequence[str]) -> dict[str, Any]:
     people = unit.startswith("people")
     worst = facts.get("worst_case_epsilon")
     number = {} if units is None else {"number_of_privacy_units": units}
-    details = list(promise[1:])
+    details = list(guarantee[1:])
     if worst is None:
         details.append("No single ε covers all pairs: some are public, or without limit.")
     return {
         "privacy_unit": "One person with all their rows" if people else "One record",
-        "privacy_unit_details": escaped(promise[0]) if promise else FILL_IN,
+        "privacy_unit_details": escaped(guarantee[0]) if guarantee else FILL_IN,
         **number,
         "privacy_parameters": {} if worst is None else {"epsilon": worst},
         "privacy_parameters_details": escaped(_sentences(details)),
@@ -96,7 +98,7 @@ def _loss(unit: str, units: int | None, facts: Mapping[str, Any], promise: Seque
 
 def _implementation(made: Made, facts: Mapping[str, Any], ledger: Mapping[str, Any]) -> dict[str, str]:
     so_far, share = ledger.get("worst_case_epsilon"), facts.get("share")
-    added = "" if so_far is None else f" All entries so far together are ε = {digits(so_far)} in plain-DP terms."
+    added = "" if so_far is None else f" All entries so far together are ε = {digits(so_far)} in standard-DP terms."
     rule = (facts.get("certificate") or {}).get("rule")
     proof = f" Certified for every pair of possible records (rule: {rule})." if rule else ""
     return {

@@ -16,7 +16,7 @@ from dxprivacy.releases.place_coordinates import on_earth, places_of
 from dxprivacy.releases.release_base import Released
 
 GENERATOR = "dxprivacy"
-_DECIMALS = 9  # of degrees: a tenth of a millimetre, and more than labels have
+_DECIMALS = 9  # of degrees: a tenth of a millimeter, and more than labels have
 NOWHERE: "list[Hint | str]" = [
     ("density home width 10 km", "a map"),
     ("count by home", "of places with latitude and longitude"),

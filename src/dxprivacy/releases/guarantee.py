@@ -1,4 +1,4 @@
-"""The promise: the three sentences that go with everything that is released."""
+"""The guarantee: the three sentences that go with everything that is released."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,8 +9,8 @@ from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import digits
 
 
-def promise_of(metric: Metric, worst: float, records: int, ledger: str, so_far: float) -> tuple[str, ...]:
-    """The three sentences printed on every release; `worst` is its plain-DP reading."""
+def guarantee_of(metric: Metric, worst: float, records: int, ledger: str, so_far: float) -> tuple[str, ...]:
+    """The three sentences printed on every release; `worst` is its standard-DP reading."""
     n = metric.universe.size
     permits = "no limit" if metric.has_infinite else f"up to ε = {digits(metric.permitted)}"
     people = metric.universe.people

@@ -6,8 +6,8 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Booking:
-    """An entry of a ledger; `so_far` is the plain-DP reading of everything in it, this entry included."""
+class LedgerReference:
+    """An entry of a ledger; `so_far` is the standard-DP reading of everything in it, this entry included."""
 
     ledger: str  # the name of its file
     entry: int
@@ -26,5 +26,5 @@ class Booking:
         }
 
 
-NOWHERE = Booking("no ledger", 0, "", "", math.inf)
+NOWHERE = LedgerReference("no ledger", 0, "", "", math.inf)
 """For whoever spends without a ledger."""

@@ -1,6 +1,6 @@
 """Answers after post-processing: what was done to them, and what their intervals still mean.
 
-Invariant: nothing here looks at data.  What is made of a release costs nothing more, and keeps its promise.
+Invariant: nothing here looks at data.  What is made of a release costs nothing more, and keeps its guarantee.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from dxprivacy.releases.release import Release, Row
 from dxprivacy.tabular import NUMBER, TEXT, Columns, Printable, Tabular
 from dxprivacy.wording import OneLine, plural, shown
 
-FREE = "post-processing of released answers: it costs nothing, and the promise of the release holds unchanged"
+FREE = "post-processing of released answers: it costs nothing, and the guarantee of the release holds unchanged"
 INTERVALS = (
     "intervals are those of the released answers, cut to what is possible: they hold for the true values, and the new "
     "values need not be in their middle, or inside"

@@ -1,4 +1,4 @@
-"""A release: what leaves the house.  Answers with intervals and the promise; never a true answer."""
+"""A release: what leaves the house.  Answers with intervals and the guarantee; never a true answer."""
 
 import csv
 import io
@@ -73,7 +73,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Release(Released, Tabular, Printable):
-    """All answers of a plan, the promise that goes with them, and what is needed to check both.
+    """All answers of a plan, the guarantee that goes with them, and what is needed to check both.
 
     >>> import tempfile, pandas, dxprivacy as dx
     >>> policy = dx.Policy.parse('''title = "Survey"

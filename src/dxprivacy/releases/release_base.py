@@ -1,4 +1,4 @@
-"""What every release has in common: its name, the promise, the facts that let anybody check it, and its sealed file."""
+"""What every release has in common: name, guarantee, the facts that let anybody check it, and its sealed file."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ _LONG_TEXT = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Released(Displayed, ABC):
-    """Something that leaves the house, with the promise that goes with it; never a true answer."""
+    """Something that leaves the house, with the guarantee that goes with it; never a true answer."""
 
     name: str
-    promise: tuple[str, ...]
+    guarantee: tuple[str, ...]
     records: int | None  # None where it is private
     facts: Mapping[str, Any]
     format: str
@@ -37,7 +37,7 @@ class Released(Displayed, ABC):
 
     def _sealed(self, content: dict[str, Any]) -> dict[str, Any]:
         head = {"format": self.format, "name": self.name, **content}
-        return sealed({**head, "promise": list(self.promise), **self.facts})
+        return sealed({**head, "guarantee": list(self.guarantee), **self.facts})
 
     def made(self) -> Made:
         """By what it was made, and how good it is: for a registry of deployments."""
@@ -45,7 +45,7 @@ class Released(Displayed, ABC):
 
     def deployment(self) -> dict[str, Any]:
         """A record in the fields of OpenDP's registry of deployments; what only the curator knows says FILL IN."""
-        return deployment_of(self.made(), self.facts, self.promise, self.records)
+        return deployment_of(self.made(), self.facts, self.guarantee, self.records)
 
     def to_json(self) -> str:
         """The whole release as JSON text."""
@@ -66,10 +66,10 @@ class Released(Displayed, ABC):
 
 def common_of(data: Mapping[str, Any], *own: str) -> dict[str, Any]:
     """The common parts of a release back from JSON; `own` are the keys of its content."""
-    known = {"format", "name", "promise", *own, *UNSEALED}
+    known = {"format", "name", "guarantee", *own, *UNSEALED}
     return {
         "name": data["name"],
-        "promise": tuple(data["promise"]),
+        "guarantee": tuple(data["guarantee"]),
         "records": data["records"],
         "facts": {key: value for key, value in data.items() if key not in known},
         "format": data["format"],

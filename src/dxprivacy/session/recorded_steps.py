@@ -14,7 +14,7 @@ from dxprivacy.mechanisms.spending import Act, StepCost
 from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import SumCost
 from dxprivacy.queries.asked import Stack
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.wording import percent
 
 _LOG = Log("session")
@@ -33,7 +33,7 @@ class Recorded:
     ) -> None:
         self.ledger, self.request, self._pacing = ledger, request, pacing
         self._acting = False
-        self.booked: list[int] = []  # entries that were added: none where everything was answered before
+        self.reserved: list[int] = []  # entries that were added: none where everything was answered before
 
     def step(self, cost: StepCost, questions: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:
         """Reserve, act, store."""
@@ -41,20 +41,22 @@ class Recorded:
         entry = self.ledger.reserve(cost, questions, asked=asked, request=request)
         if not isinstance(entry, Entry):
             return entry
-        self.booked.append(entry.number)
-        booking = Booking(self.ledger.path.name, entry.number, entry.at, request, self.ledger.worst_case())
+        self.reserved.append(entry.number)
+        ledger_reference = LedgerReference(
+            self.ledger.path.name, entry.number, entry.at, request, self.ledger.worst_case()
+        )
         self._acting = True
         try:
             with self._pacing():
-                text = act(booking)
+                text = act(ledger_reference)
         except DataError as error:
             _LOG.refused(_IN_VAIN, entry=entry.number, ledger=self.ledger.path)
-            raise _spent_in_vain(error, booking) from None
+            raise _spent_in_vain(error, ledger_reference) from None
         except Exception:  # whatever it says may quote data: it is not told here
             _LOG.refused(_IN_VAIN, entry=entry.number, ledger=self.ledger.path)
             raise
         except KeyboardInterrupt as stop:
-            stop.add_note(f"{_reserved(booking)} --request NAME asks anew, at its full cost.")
+            stop.add_note(f"{_reserved(ledger_reference)} --request NAME asks anew, at its full cost.")
             raise
         finally:
             self._acting = False
@@ -78,15 +80,17 @@ class Recorded:
         return tuple(e.number for e in entries if (e.request.startswith(mine) if in_steps else e.request == mine[:-1]))
 
 
-def _spent_in_vain(error: DataError, booking: Booking) -> DataError:
+def _spent_in_vain(error: DataError, ledger_reference: LedgerReference) -> DataError:
     """Data that could not be counted, after its cost was reserved."""
     again = ("--request NAME", "asks anew, at its full cost")
-    told = [*error.details, _reserved(booking)]
+    told = [*error.details, _reserved(ledger_reference)]
     return DataError(error.what, where=error.where, details=told, hints=[*error.hints, again])
 
 
-def _reserved(booking: Booking) -> str:
-    return f"Its cost was reserved before (entry {booking.entry} in {booking.ledger}) and stays spent."
+def _reserved(ledger_reference: LedgerReference) -> str:
+    return (
+        f"Its cost was reserved before (entry {ledger_reference.entry} in {ledger_reference.ledger}) and stays spent."
+    )
 
 
 def require_budget(ledger: Ledger, planned: Planned[Any], taken: int) -> None:

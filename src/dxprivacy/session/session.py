@@ -29,7 +29,7 @@ from dxprivacy.queries.kinds.quantiles import Quantiles
 from dxprivacy.queries.selections import Pick
 from dxprivacy.queries.sql import sql_questions
 from dxprivacy.releases import Release
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.session.count_records import count as counted
 from dxprivacy.session.count_records import public_rows
 from dxprivacy.session.outcome import Outcome
@@ -177,23 +177,23 @@ class Session(OneLine):
             self._require_informative(planned, planned.uninformative(self.rows), request)
         ledger, name = self.ledger, planned.entry_name(request)
         worst = ledger.worst_case(planned.reserved)
-        planned.rehearse(self.rows, Booking(ledger.path.name, 1, _REHEARSED, name, worst))
+        planned.dry_run(self.rows, LedgerReference(ledger.path.name, 1, _REHEARSED, name, worst))
         ledger.verify_on_disk()
         spend = Recorded(ledger, name, self.pacing)
-        booked = spend.entries(in_steps=planned.in_steps)
-        if not booked:  # what was dropped or changed since the session began is refused before it costs anything
+        reserved = spend.entries(in_steps=planned.in_steps)
+        if not reserved:  # what was dropped or changed since the session began is refused before it costs anything
             self.source.check(self.policy.universe)
         if planned.in_steps:
-            require_budget(ledger, planned, len(booked))
+            require_budget(ledger, planned, len(reserved))
         count = spend.guarded(lambda: self._counted(planned))
         # Told before anything is counted, and after an answer was kept at its pace: never in between.
         _LOG.event("carrying out", plan=planned.name, request=name, source=self.source.name)
         made = planned.run(count, self._noise, spend, progress=progress)
-        alone = spend.booked and not planned.in_steps
-        entries = tuple(spend.booked) if alone else spend.entries(in_steps=planned.in_steps)
-        what = "answered" if spend.booked else "answered from the ledger, nothing spent"
+        alone = spend.reserved and not planned.in_steps
+        entries = tuple(spend.reserved) if alone else spend.entries(in_steps=planned.in_steps)
+        what = "answered" if spend.reserved else "answered from the ledger, nothing spent"
         _LOG.event(what, plan=planned.name, entries=numbered(entries), ledger=ledger.path)
-        return Outcome(made, not spend.booked, entries)
+        return Outcome(made, not spend.reserved, entries)
 
     def _counted(self, planned: Planned[Any]) -> Histogram:
         universe = self.policy.universe

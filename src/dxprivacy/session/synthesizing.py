@@ -18,7 +18,7 @@ from dxprivacy.mechanisms.synthesis.synthetic_data import Synthetic
 from dxprivacy.policy import Policy
 from dxprivacy.privacy import largest_loss
 from dxprivacy.releases import Release
-from dxprivacy.releases.guarantee import promise_of
+from dxprivacy.releases.guarantee import guarantee_of
 from dxprivacy.session.outcome import Outcome
 from dxprivacy.synthetic.synthesis_report import Report, compare
 from dxprivacy.synthetic.synthetic_records import Records
@@ -36,7 +36,7 @@ class Synthesis:
     records: Records
     report: Report = field(repr=False)
     synthetic: Synthetic = field(repr=False)
-    promise: tuple[str, ...] = field(repr=False)
+    guarantee: tuple[str, ...] = field(repr=False)
     entries: tuple[int, ...]  # of the ledger
     replayed: bool  # answered before: nothing was spent
     release: Release | None = field(default=None, repr=False)  # of a direct fit
@@ -67,22 +67,22 @@ def require_records(universe: Universe, records: object) -> None:
 def synthesis_of(
     plan: SynthesisPlan, outcome: Outcome[Made], policy: Policy, ledger: Ledger, *, people: int, records: int | None
 ) -> Synthesis:
-    """Whole records, and the report on them; `people` is the public number that the promise speaks of."""
+    """Whole records, and the report on them; `people` is the public number that the guarantee speaks of."""
     made, synthetic, name = outcome.made, outcome.made.synthetic, plan.made.name
     # Where the number of people is private, they are as many as the histogram sums up to.
     counted = round(float(synthetic.histogram.sum())) if synthetic.records is None else synthetic.records
     rounded = Records.of(synthetic.universe, synthetic.histogram, counted if records is None else records)
     if made.release is not None:
-        promise = made.release.promise
+        guarantee = made.release.guarantee
     else:
         worst = largest_loss(synthetic.cost)[0] if synthetic.cost.costs else 0.0
-        promise = promise_of(policy.metric, worst, people, ledger.path.name, ledger.worst_case())
+        guarantee = guarantee_of(policy.metric, worst, people, ledger.path.name, ledger.worst_case())
     facts = {
         "name": name,
         "method": plan.method,
         "policy": {"title": policy.title, "dataset": policy.dataset, "digest": policy.digest},
         "ledger": {"file": ledger.path.name, "entries": list(outcome.entries)},
-        "promise": list(promise),
+        "guarantee": list(guarantee),
         "software": software(),
         **made.facts,
     }
@@ -95,7 +95,7 @@ def synthesis_of(
         records=rounded.filled_up(whole) if unasked else rounded,
         report=report,
         synthetic=synthetic,
-        promise=promise,
+        guarantee=guarantee,
         entries=outcome.entries,
         replayed=outcome.replayed,
         release=made.release,

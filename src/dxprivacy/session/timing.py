@@ -32,7 +32,10 @@ def period(pace: str | float | None, universe: Universe, rows: int) -> float:
         return _ample(universe, rows)
     seconds = _seconds(pace)
     if not 0 < seconds <= _LONGEST:
-        hints = [("--pace 1s", "answers leave at whole seconds"), ("--pace auto", "a period from public numbers")]
+        hints = [
+            ("--quantize-time 1s", "answers leave at whole seconds"),
+            ("--quantize-time auto", "a period from public numbers"),
+        ]
         raise UsageError(f"pace is {str(pace)[:40]!r}; a period up to an hour is needed", hints=hints)
     return seconds
 

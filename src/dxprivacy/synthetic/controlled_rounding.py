@@ -5,10 +5,10 @@ lose: rounding the largest fractions up is hopeless where there are more cells t
 0.2 each it fills the first two thousand), and rounding along one order keeps every sum over that order's beginning, but
 lets the others drift.  Here the cells are taken in their order, a few at a time, as many of them up as keeps the sum
 so far within one; which ones is decided by what is still owed to the sums that people ask for: the margins of one, two
-and three attributes, and runs of neighbouring values of each.  What one cell loses is thereby made good by cells that
+and three attributes, and runs of neighboring values of each.  What one cell loses is thereby made good by cells that
 share most of its margins, as error diffusion does in the printing of pictures.
 
-Over one attribute alone this is rounding along its order: every range of neighbours is off by less than one.
+Over one attribute alone this is rounding along its order: every range of neighbors is off by less than one.
 """
 
 import itertools
@@ -71,7 +71,7 @@ class _Owed:
 
     @classmethod
     def of(cls, shape: Sequence[int]) -> "_Owed":
-        """All margins of one, two and three attributes and runs of 2, 4, 8, ... neighbours, as far as work allows."""
+        """All margins of one, two and three attributes and runs of 2, 4, 8, ... neighbors, as far as work allows."""
         tables = list(_kept_sums(tuple(shape)))
         digits = list(dict.fromkeys((axis, run) for axes, run, _ in tables for axis in axes))
         weights = np.zeros((len(tables), len(digits)))

@@ -66,12 +66,12 @@ def escaped(text: str) -> str:
     return _SIGN.sub(lambda sign: _SIGNS[sign.group()], apart).strip()
 
 
-def latex(printed: Printed, *, promise: bool = True) -> str:
-    """All tables with their titles as captions, the remarks and the promise; long tables go on over pages."""
+def latex(printed: Printed, *, guarantee: bool = True) -> str:
+    """All tables with their titles as captions, the remarks and the guarantee; long tables go on over pages."""
     tables = [_long_table(table) if len(table.rows) > _LONG else _table(table) for table in printed.tables]
     parts = [BEGINNING, *tables, *(escaped(remark) for remark in printed.remarks)]
-    if promise and printed.promise:
-        items = "\n".join(f"  \\item {{}}{escaped(sentence)}" for sentence in printed.promise)
+    if guarantee and printed.guarantee:
+        items = "\n".join(f"  \\item {{}}{escaped(sentence)}" for sentence in printed.guarantee)
         parts.append(f"\\begin{{enumerate}}\n{items}\n\\end{{enumerate}}")
     return "\n\n".join(parts) + "\n"
 

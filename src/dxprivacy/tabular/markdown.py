@@ -19,11 +19,11 @@ def escaped(text: str) -> str:
     return _SIGNS.sub(lambda sign: f"\\{sign.group()}", one_line(text)).strip()
 
 
-def markdown(printed: Printed, *, promise: bool = True) -> str:
-    """All tables, with their titles, the remarks and the promise."""
+def markdown(printed: Printed, *, guarantee: bool = True) -> str:
+    """All tables, with their titles, the remarks and the guarantee."""
     parts = [BEGINNING, *map(_table, printed.tables), *(escaped(remark) for remark in printed.remarks)]
-    if promise and printed.promise:
-        parts.append("\n".join(f"{k}. {escaped(sentence)}" for k, sentence in enumerate(printed.promise, 1)))
+    if guarantee and printed.guarantee:
+        parts.append("\n".join(f"{k}. {escaped(sentence)}" for k, sentence in enumerate(printed.guarantee, 1)))
     return "\n\n".join(parts) + "\n"
 
 

@@ -16,8 +16,8 @@ class PrintedTable:
 
 @dataclass(frozen=True)
 class Printed:
-    """Tables, the remarks that belong below them, and the promise that goes with what was released."""
+    """Tables, the remarks that belong below them, and the guarantee that goes with what was released."""
 
     tables: tuple[PrintedTable, ...]
     remarks: tuple[str, ...] = ()
-    promise: tuple[str, ...] = ()
+    guarantee: tuple[str, ...] = ()

@@ -70,17 +70,17 @@ class Printable:
         made: Printed = sys.modules["dxprivacy"].printed_of(type(self))(self)
         return made
 
-    def to_markdown(self, *, promise: bool = True) -> str:
-        """As tables of Markdown, with what readers must know below them; `promise=False` leaves the promise out."""
-        return markdown(self._printed(), promise=promise)
+    def to_markdown(self, *, guarantee: bool = True) -> str:
+        """As tables of Markdown, with what readers must know below them; `guarantee=False` leaves the guarantee out."""
+        return markdown(self._printed(), guarantee=guarantee)
 
-    def to_latex(self, *, promise: bool = True) -> str:
-        """As tables of LaTeX (package booktabs), with what readers must know; `promise=False` leaves the promise out.
+    def to_latex(self, *, guarantee: bool = True) -> str:
+        """As tables of LaTeX (package booktabs), with what readers must know; `guarantee=False` leaves that out.
 
         A row does not break across pages: many answers are better taken by question.  Letters beyond those of Western
         Europe need XeLaTeX or LuaLaTeX.
         """
-        return latex(self._printed(), promise=promise)
+        return latex(self._printed(), guarantee=guarantee)
 
 
 def package(name: str) -> Any:

@@ -17,7 +17,7 @@ from dxprivacy.trees.tree import sites_of
 
 _LEAF = 8
 _CHUNK = 1 << 17
-_NEIGHBOURS = 5
+_NEIGHBORS = 5
 _TIES = 1 << 20
 _NEAR = 40  # pairs for each point, both ways, within the reach where close classes are decided at once
 _ROUNDED = 2.0**-30  # scipy compares sums of powers: far more than their roundings
@@ -118,7 +118,7 @@ class _Closest:
         return np.asarray(self.best[code] * (1 + 8 * self.embedding.error) + 4 * self.embedding.blur)
 
     def begin(self) -> None:
-        """Near neighbours of different classes."""
+        """Near neighbors of different classes."""
         from scipy.spatial import cKDTree
 
         e = self.embedding
@@ -128,7 +128,7 @@ class _Closest:
         sample = np.linspace(0, e.size - 1, min(e.size, 1 << 17)).astype(np.int64)
         order = np.argsort(kd.indices.argsort()[sample]) if len(sample) < e.size else kd.indices
         sample = sample[order] if len(sample) < e.size else np.asarray(order, dtype=np.int64)
-        d, near = kd.query(kd.data[sample], k=min(_NEIGHBOURS, e.size), p=e.p)
+        d, near = kd.query(kd.data[sample], k=min(_NEIGHBORS, e.size), p=e.p)
         i, j = np.repeat(sample, near.shape[1]), near.ravel().astype(np.int64)
         a, b = self.classes[i], self.classes[j]
         across = a != b

@@ -52,7 +52,7 @@ def closest_pairs(tree: PointTree) -> Pairs:
     """Records of different places that may be the nearest of all."""
     from scipy.spatial import cKDTree
 
-    first, second, gaps = tree.neighbours
+    first, second, gaps = tree.neighbors
     e = tree.embedding
     if tree.sites.count < 2:
         return _none()

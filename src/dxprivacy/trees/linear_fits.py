@@ -76,15 +76,15 @@ class Planes:
 
 
 def _slopes(points: Floats, q: Floats, touch: float) -> Floats:
-    """Least squares slopes for each node, with a touch of regularisation; 0 where there is nothing to fit."""
+    """Least squares slopes for each node, with a touch of regularization; 0 where there is nothing to fit."""
     n, nodes, _ = points.shape
-    centred = points - points.mean(axis=2)[:, :, None]
+    centered = points - points.mean(axis=2)[:, :, None]
     system = np.empty((nodes, n, n))
     right = np.empty((nodes, n, 1))
     for s in range(n):
-        right[:, s, 0] = (centred[s] * q).sum(axis=1)
+        right[:, s, 0] = (centered[s] * q).sum(axis=1)
         for t in range(s + 1):
-            system[:, s, t] = system[:, t, s] = (centred[s] * centred[t]).sum(axis=1)
+            system[:, s, t] = system[:, t, s] = (centered[s] * centered[t]).sum(axis=1)
     trace = np.trace(system, axis1=1, axis2=2)
     usable = (trace > 1e-280) & (trace < 1e280)
     system[~usable] = np.eye(n)
@@ -93,9 +93,9 @@ def _slopes(points: Floats, q: Floats, touch: float) -> Floats:
     found = np.linalg.solve(system, right)[:, :, 0].T
     if touch == _TOUCH:  # once more for what is left: of a linear row nothing may be, for nodes that tie to be left out
         left = q - q.mean(axis=1)[:, None]
-        for g, x in zip(found, centred, strict=True):
+        for g, x in zip(found, centered, strict=True):
             left -= g[:, None] * x
         for s in range(n):
-            right[:, s, 0] = np.where(usable, (centred[s] * left).sum(axis=1), 0.0)
+            right[:, s, 0] = np.where(usable, (centered[s] * left).sum(axis=1), 0.0)
         found = found + np.linalg.solve(system, right)[:, :, 0].T
     return np.asarray(np.where(np.isfinite(found), found, 0.0), dtype=np.float64)

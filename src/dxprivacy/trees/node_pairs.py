@@ -27,7 +27,7 @@ _KEPT = 1 << 12  # pairs that tie in floats, to be decided in fractions
 _SMALLEST = 2.0**-1000
 
 Keys = Callable[[Ints, Ints], Ints]
-"""Whole numbers for pairs of records: equal ones promise equal ratios."""
+"""Whole numbers for pairs of records: equal ones guarantee equal ratios."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +114,8 @@ class _Walk:
         return max(self.floor * (1 - self.error), _SMALLEST)
 
     def begin(self) -> None:
-        """Nearest neighbours, and everything within the leaves: where rough rows have their largest ratios."""
-        i, j, _ = self.tree.neighbours
+        """Nearest neighbors, and everything within the leaves: where rough rows have their largest ratios."""
+        i, j, _ = self.tree.neighbors
         for start in range(0, len(i), _CHUNK):
             self.look(i[start : start + _CHUNK], j[start : start + _CHUNK])
         leaf, leaves = self.tree.leaf, 1 << self.tree.levels

@@ -4,8 +4,8 @@ The tree is implicit: all leaves have equally many slots, and the children of no
 the next.  Points fill the slots in the order of a KD-tree, some of them twice so that no slot stays empty; a point and
 its copy are 0 apart and never told apart, so that they ask for nothing.
 
-Boxes are exact: they are coordinates of points.  The distance of the nearest neighbour comes from scipy, which compares
-sums of powers that were rounded a few times for every level: `_NEIGHBOUR` is far more than that.
+Boxes are exact: they are coordinates of points.  The distance of the nearest neighbor comes from scipy, which compares
+sums of powers that were rounded a few times for every level: `_NEIGHBOR` is far more than that.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from dxprivacy.trees.embedding import Embedding
 from dxprivacy.trees.point_norms import length
 
 _LEAF = 16
-_NEIGHBOUR = 2.0**-30
+_NEIGHBOR = 2.0**-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class PointTree:
         return out[::-1]
 
     @cached_property
-    def neighbours(self) -> tuple[Ints, Ints, Floats]:
+    def neighbors(self) -> tuple[Ints, Ints, Floats]:
         """Two slots for each place: one of it and one of its nearest; and their distance at least, in space."""
         e = self.embedding
         slot_of = np.empty(len(self.records), dtype=np.int64)
@@ -119,18 +119,18 @@ class PointTree:
         if not e.tame:  # its sums of powers may overflow
             nothing = np.zeros(0, dtype=np.int64)
             return nothing, nothing, np.zeros(len(place))
-        order = kd.indices  # neighbours in the tree are asked for one after another: twice as fast
+        order = kd.indices  # neighbors in the tree are asked for one after another: twice as fast
         found, near = np.empty(len(place)), np.empty(len(place), dtype=np.int64)
         d, at = kd.query(kd.data[order], k=2, p=e.p)
         itself = at[:, 1] == order  # another point may be 0 apart, once coordinates are rounded
         near[order], found[order] = np.where(itself, at[:, 0], at[:, 1]), d[:, 1]
-        return slot_of[place], slot_of[place[near]], found * (1 - _NEIGHBOUR)
+        return slot_of[place], slot_of[place[near]], found * (1 - _NEIGHBOR)
 
     @cached_property
     def near(self) -> list[Floats]:
         """For each node: no point of it is nearer to any other, in the metric; level by level."""
         e = self.embedding
-        gaps = self.neighbours[2]
+        gaps = self.neighbors[2]
         if not self.merged:
             alone = np.bincount(self.sites.of, minlength=self.sites.count) == 1
             gaps = np.where(alone, gaps, 0.0)[self.sites.of]

@@ -1,9 +1,9 @@
-"""Places in a plane: as they are, or on the Earth by latitude and longitude, in kilometres.
+"""Places in a plane: as they are, or on the Earth by latitude and longitude, in kilometers.
 
 On the Earth a degree of latitude counts 111.19 km, a little less than it has, and one of longitude so much times the
 cosine of the middle latitude.  Lengths in this plane are then not more than `stretch` times those on the Earth, for
 places that are no further apart than that says: an arc between them stays near them, and nowhere near it does a degree
-of longitude have fewer kilometres than at its end that is nearest to a pole.
+of longitude have fewer kilometers than at its end that is nearest to a pole.
 
 Longitudes are those of the shortest stretch of a parallel that holds all places: where it crosses the date line, they
 go on beyond 180 degrees there.
@@ -45,7 +45,7 @@ class Plane:
     def _first(self) -> float:
         """The longitude from which the map goes eastwards: those that are less count a turn more.
 
-        It lies behind the widest gap between neighbours; before it where that is the one across the date line.
+        It lies behind the widest gap between neighbors; before it where that is the one across the date line.
         """
         found = np.unique(self.coordinates[:, 1])
         x: list[float] = found.tolist()

@@ -334,7 +334,7 @@ class Along(Block):
         return out
 
     def apart(self, values: Sequence[int], others: Sequence[int]) -> tuple[Column, Column]:
-        """Of neighbours only the spans that end or start between them."""
+        """Of neighbors only the spans that end or start between them."""
         g, h = self.groups[values[self.axis]], self.groups[others[self.axis]]
         low, high = min(g, h), max(g, h)
         starting, ending = self._ends

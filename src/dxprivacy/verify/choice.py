@@ -1,4 +1,4 @@
-"""Checking a choice, released or only planned: candidates, scale, certificate, promise (docs/formats.md, 11)."""
+"""Checking a choice, released or only planned: candidates, scale, certificate, guarantee (docs/formats.md, 11)."""
 
 import math
 from collections.abc import Generator, Iterator
@@ -7,6 +7,7 @@ from typing import Any
 from dxprivacy.errors import NotVerified
 from dxprivacy.verify import reading
 from dxprivacy.verify.blocks import workload_digest
+from dxprivacy.verify.guarantee import check_guarantee, check_ledger_facts, read_records
 from dxprivacy.verify.loss import Loss
 from dxprivacy.verify.picks import Pick, read_pick
 from dxprivacy.verify.privacy import (
@@ -23,7 +24,6 @@ from dxprivacy.verify.privacy import (
     read_share,
     untitled,
 )
-from dxprivacy.verify.promise import check_ledger_facts, check_promise, read_records
 from dxprivacy.verify.questions import ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.words import three_digits
@@ -34,7 +34,7 @@ _MEMBERS = (
     *("format", "name", "request", "title", "policy", "universe", "choose", "questions", "workload", "candidates"),
     *("share", "scale", "mechanism", "certificate", "worst_case_epsilon", "short_by_at_most_95", "short_in", "seal"),
 )
-_RELEASED = ("records", "chosen", "promise", "ledger", "software")
+_RELEASED = ("records", "chosen", "guarantee", "ledger", "software")
 _MECHANISMS = {"exponential": False, "permute-and-flip": True}
 _EDITIONS = (3, 2)  # 0.1.0 called some candidates otherwise
 _MISSED = math.log(20)  # 1 in 20 falls further short
@@ -67,8 +67,8 @@ def verify_choice(data: Any) -> Generator[Check, None, tuple[Spent, Kept]]:
     yield Check("chosen", f"“{data['chosen']['label']}”, one of the candidates")
     check_ledger_facts(data["ledger"], spent.request)
     kept = yield from check_privacy(data, spent)
-    check_promise(data, spent, kept.worst_case, records)
-    yield Check("promise", "says what follows from the facts")
+    check_guarantee(data, spent, kept.worst_case, records)
+    yield Check("guarantee", "says what follows from the facts")
     return spent, kept
 
 

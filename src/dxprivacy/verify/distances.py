@@ -22,7 +22,7 @@ _ZERO = Fraction(0)
 _TOO_FAR = 20_000_000
 _REMEMBERED = 3_000
 _FEW_PLACES = 2_000
-_KILOMETRES = Fraction(63710088, 10000)
+_KILOMETERS = Fraction(63710088, 10000)
 
 
 class Distance(ABC):
@@ -105,7 +105,7 @@ class Constant(Distance):
 
 
 class Line(Distance):
-    """Positions on a line; neighbours suffice."""
+    """Positions on a line; neighbors suffice."""
 
     def __init__(self, positions: Sequence[int], per_unit: Exact) -> None:
         super().__init__(len(positions))
@@ -163,7 +163,7 @@ class Graph(Distance):
         self.edges, self.tick = edges, tick
 
     @cached_property
-    def _neighbours(self) -> list[list[tuple[int, int]]]:
+    def _neighbors(self) -> list[list[tuple[int, int]]]:
         out: list[list[tuple[int, int]]] = [[] for _ in range(self.size)]
         for (i, j), ticks in self.edges.items():
             out[i].append((j, ticks))
@@ -187,7 +187,7 @@ class Graph(Distance):
                 way, at = heappop(queue)
                 if at not in done:
                     done[at] = way
-                    for to, ticks in self._neighbours[at]:
+                    for to, ticks in self._neighbors[at]:
                         if to not in done:
                             heappush(queue, (way + ticks, to))
             self._found[start] = done
@@ -214,7 +214,7 @@ class Places(Distance):
     def __init__(self, rows: list[list[float]], per_unit: Fraction, p: float | None) -> None:
         super().__init__(len(rows))
         self.rows, self.per_unit, self.p = rows, per_unit, p
-        self._price = float(per_unit) * (float(_KILOMETRES) if p is None else 1.0)
+        self._price = float(per_unit) * (float(_KILOMETERS) if p is None else 1.0)
 
     @cached_property
     def _known(self) -> "array[float]":
@@ -271,7 +271,7 @@ class Places(Distance):
         x, y = self.rows[i], self.rows[j]
         if self.p is None:
             low, high = sphere.angle_between((x[0], x[1]), (y[0], y[1]))
-            return low * _KILOMETRES * self.per_unit, high * _KILOMETRES * self.per_unit
+            return low * _KILOMETERS * self.per_unit, high * _KILOMETERS * self.per_unit
         apart = [abs(Fraction(a) - Fraction(b)) for a, b in zip(x, y, strict=True)]
         if self.p == math.inf:
             value = max(apart)

@@ -192,7 +192,7 @@ def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) ->
         b += hidden
         one, two = laws[answer.row], laws[answer.count]
         m = max(float(records * r.part * r.each), 1.0)
-        reach = float(r.high - r.low) / (1 if r.centre == r.low else 2)
+        reach = float(r.high - r.low) / (1 if r.center == r.low else 2)
         return (
             math.sqrt(one.variance * u * u + two.variance * reach * reach) / m + b,
             (one.mean_absolute * u + two.mean_absolute * reach) / m + b,
@@ -258,10 +258,10 @@ def _mean(
     answer: Answer, top: Fraction, h1: Fraction, count: Fraction, h2: Fraction
 ) -> tuple[Fraction, Fraction, Fraction]:
     r = answer.recipe
-    value = r.centre + r.unit * top / count if count > 0 else r.centre
+    value = r.center + r.unit * top / count if count > 0 else r.center
     value = min(max(value, r.low), r.high)
     if count - h2 < 1:
         return value, r.low, r.high
-    corners = [r.centre + r.unit * t / c for t in (top - h1, top + h1) for c in (count - h2, count + h2)]
+    corners = [r.center + r.unit * t / c for t in (top - h1, top + h1) for c in (count - h2, count + h2)]
     low, high = min(corners) - r.bias - r.below, max(corners) + r.bias + r.above
     return value, min(max(low, r.low), r.high), max(min(high, r.high), r.low)

@@ -116,7 +116,7 @@ def verify_plan(data: Any) -> Iterator[Check]:
 
 
 def _check_strict_epsilon(data: Any, claim: Claim) -> None:
-    """Plans of 0.1.0 compared with plain DP at the least distance of the whole policy."""
+    """Plans of 0.1.0 compared with standard DP at the least distance of the whole policy."""
     strict = strictest(claim.policy.metric)
     expected = math.inf if strict is None else strict * float(claim.share)
     if not close(infinite_as_null(data, "strict_epsilon"), expected):
@@ -130,15 +130,18 @@ def _read_gains(data: Any, claim: Claim) -> None:
         raise refuse(f"{len(data):,} instead of {len(titles):,}", "gains")
     for k, (given, title) in enumerate(zip(data, titles, strict=True)):
         where = f"gain {k + 1}"
-        reading.members(given, where, ("question", "plain_epsilon", "gain"))
+        reading.members(given, where, ("question", "standard_epsilon", "gain"))
         if given["question"] != title:
             raise refuse(f"question is not {title[:60]!r}", where)
-        if not infinite_as_null(given["plain_epsilon"], where) > 0 or not infinite_as_null(given["gain"], where) >= 1:
+        if (
+            not infinite_as_null(given["standard_epsilon"], where) > 0
+            or not infinite_as_null(given["gain"], where) >= 1
+        ):
             raise refuse("an ε is more than 0, and a gain at least 1", where)
 
 
 def strictest(metric: Distance) -> float | None:
-    """The ε of plain DP that keeps every promise: replacing a record is removing one and adding one."""
+    """The ε of standard DP that keeps every guarantee: replacing a record is removing one and adding one."""
     if not isinstance(metric, WithAbsent):
         return metric.least
     near, presence = metric.base.least, float(metric.radius)
@@ -186,7 +189,7 @@ def _check_runs(given: list[Any], claim: Claim, may_be: Stated) -> None:
 
 def _check_error(data: Any, answer: Answer, claim: Claim, may_be: Stated, where: str) -> None:
     names = ("label", "question", "unit", "within", "rmse", "typical_error", "half_width_95", "exact")
-    plain = ("gain",) if claim.edition < 3 else ("plain_as_strict_95", "plain_at_worst_case_95")
+    plain = ("gain",) if claim.edition < 3 else ("standard_at_strictest_95", "standard_at_worst_case_95")
     tolerance = 1e-9 if claim.way.exact else LOOSELY
     reading.members(data, where, (*names, *plain))
     check_labels(data, answer, may_be.exact(answer), where)

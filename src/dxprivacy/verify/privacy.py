@@ -132,7 +132,9 @@ def check_privacy(data: dict[str, Any], spent: Spent) -> Generator[Check, None, 
     stated = infinite_as_null(data["worst_case_epsilon"], "worst_case_epsilon")
     if not close(stated, worst) and not worst < stated <= earlier_bound(spent.loss) * (1 + CLOSE):
         raise refuse(f"is not the largest loss of any pair, {worst:.6g}", "worst_case_epsilon")
-    yield Check("worst case", f"ε {worst:.6g} in plain-DP terms" if worst < math.inf else "no limit in plain-DP terms")
+    yield Check(
+        "worst case", f"ε {worst:.6g} in standard-DP terms" if worst < math.inf else "no limit in standard-DP terms"
+    )
     return Kept(found, worst)
 
 

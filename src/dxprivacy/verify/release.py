@@ -1,4 +1,4 @@
-"""Checking a release: values, intervals, promise and notes follow from its noisy rows and facts (formats.md, 8)."""
+"""Checking a release: values, intervals, guarantee and notes follow from its noisy rows and facts (formats.md, 8)."""
 
 import math
 from collections.abc import Generator
@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from dxprivacy.verify import noise, reading
+from dxprivacy.verify.guarantee import check_guarantee, check_ledger_facts, read_records
 from dxprivacy.verify.plan import (
     COMMON,
     LOOSELY,
@@ -15,7 +16,6 @@ from dxprivacy.verify.plan import (
     read_claim,
 )
 from dxprivacy.verify.privacy import Check, Kept, check_privacy, check_seal
-from dxprivacy.verify.promise import check_ledger_facts, check_promise, read_records
 from dxprivacy.verify.questions import Answer
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.stated import Option, Stated
@@ -24,7 +24,7 @@ from dxprivacy.verify.words import three_digits
 RELEASES = {f"dxprivacy-release/{edition}": edition for edition in (5, 6)}
 _ANSWER = ("label", "value", "low", "high", "unit", "question", "exact", "vague", "groups")
 _MEMBERS = frozenset(_ANSWER)
-_LAST_DIGIT = 2e-9  # estimates have nine digits behind the point, and either neighbour may be stated
+_LAST_DIGIT = 2e-9  # estimates have nine digits behind the point, and either neighbor may be stated
 
 
 def verify_release(data: Any) -> Generator[Check, None, tuple[Claim, Kept]]:
@@ -32,7 +32,7 @@ def verify_release(data: Any) -> Generator[Check, None, tuple[Claim, Kept]]:
     reading.members(
         data,
         "release",
-        (*COMMON, "records", "noisy", "answers", "promise", "ledger", "notes", "software"),
+        (*COMMON, "records", "noisy", "answers", "guarantee", "ledger", "notes", "software"),
         ("repeated", "measured", "people"),
     )
     check_seal(data)
@@ -48,8 +48,8 @@ def verify_release(data: Any) -> Generator[Check, None, tuple[Claim, Kept]]:
     _check_notes(data["notes"], claim)
     check_ledger_facts(data["ledger"], claim.request)
     kept = yield from check_privacy(data, claim)
-    check_promise(data, claim, kept.worst_case, records)
-    yield Check("promise", "says what follows from the facts")
+    check_guarantee(data, claim, kept.worst_case, records)
+    yield Check("guarantee", "says what follows from the facts")
     return claim, kept
 
 

@@ -3,7 +3,7 @@
 A table of one attribute, the margin, opens a star; the tables behind it that belong to it have its attribute.  Given
 the noise u of a count of the margin, the cells of each table below it add up to u and do not mind one another, so the
 law of u is exp(-|u| / scale) times the sums h of each table's cells, times the sums of all other counts of the margin,
-at -u.  That of one cell is exp(-|z| / scale) times what its neighbours, and all that lies around them, add up to.
+at -u.  That of one cell is exp(-|z| / scale) times what its neighbors, and all that lies around them, add up to.
 """
 
 import math

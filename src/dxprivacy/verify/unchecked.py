@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-_PLAIN_DP = "a comparison with plain DP, which takes a planner"
+_PLAIN_DP = "a comparison with standard DP, which takes a planner"
 _TITLE = "words; the dataset's name and the digests identify the policy"
 _SOFTWARE = "who wrote the file"
 _LEDGER = "only the ledger can tell: --ledger LEDGER"
@@ -53,7 +53,7 @@ def _of_policy(data: Any) -> Iterator[Unchecked]:
 
 
 def _of_answers(data: Any) -> Iterator[Unchecked]:
-    for name in ("gain", "plain_as_strict_95", "plain_at_worst_case_95"):
+    for name in ("gain", "standard_at_strictest_95", "standard_at_worst_case_95"):
         if any(name in answer for answer in data.get("answers", [])):
             yield Unchecked(f"answers.{name}", _PLAIN_DP)
 
@@ -80,7 +80,7 @@ def _of_report(data: Any, *, ledger: bool) -> Iterator[Unchecked]:
         if name in data:
             yield Unchecked(name, "which files were written, and what was said before")
     if not ledger:
-        for name in ("policy.dataset", "policy.digest", "ledger", "promise", "answers.label", "answers.question"):
+        for name in ("policy.dataset", "policy.digest", "ledger", "guarantee", "answers.label", "answers.question"):
             yield Unchecked(name, _LEDGER)
         released = ("answers.unit", "answers.released", "answers.low", "answers.high", "name")
         for name in (*released, *(member for member in ("plan", "measurements") if member in data)):

@@ -215,7 +215,7 @@ class _Walk:
         self.kept, self.size = [(i[near], j[near], most[near])], len(near)
 
     def inside_leaves(self) -> None:
-        """Where rows are rough, neighbours have the largest ratios."""
+        """Where rows are rough, neighbors have the largest ratios."""
         leaves = np.arange(1 << self.space.levels, dtype=np.int64)
         self.leaves(leaves, leaves, np.full(len(leaves), np.inf))
 

@@ -1,6 +1,6 @@
 """The bugs: file, change, and the test that must fail with it.  One file for each package.
 
-Each is one that could have been written by mistake, and that would break a promise without breaking anything a user sees.
+Each is one that could have been written by mistake, and that would break a guarantee without breaking anything a user sees.
 Two kinds of lines are worth adding: a mistake that was once made, and one that a review can imagine.
 """
 

@@ -39,7 +39,7 @@ ENGINES = (
         "for nth in range(1, int(self.counts[row]) + 1):",
         "for nth in range(1, min(int(self.counts[row]), 3) + 1):",
         "tests/people/test_kept_rows.py",
-        "test_rare_values_are_not_favoured_on_any_source",
+        "test_rare_values_are_not_favored_on_any_source",
     ),
     Mutant(
         "engines/contribution_bounding.py",

@@ -52,7 +52,7 @@ MECHANISMS = (
         "halves = tuple((kinds[left], kinds[right]) for left, right in parts.get(k, ()))",
         "halves = tuple((kinds[left], kinds[right]) for left, right in parts.get(k, ())[:1])",
         "tests/privacy/test_star_law.py",
-        "test_neighbours_differ_by_no_more_than_the_cost",
+        "test_neighbors_differ_by_no_more_than_the_cost",
     ),
     Mutant(
         "mechanisms/linear/estimators/star_means.py",

@@ -23,7 +23,7 @@ METRICS = (
         "for a in range(0, len(self._order) - 1, block):",
         "for a in range(0, len(self._order) - 1, block + 1):",
         "tests/unit/metrics/test_metric_blocks.py",
-        "test_a_threshold_at_the_end_of_a_block_of_looked_up_neighbours_too",
+        "test_a_threshold_at_the_end_of_a_block_of_looked_up_neighbors_too",
     ),
     Mutant(
         "metrics/graph_metric.py",

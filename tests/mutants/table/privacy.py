@@ -228,7 +228,7 @@ PRIVACY = (
         "found.append(replace(one, upper=one.upper + part, lower=one.lower + part, witness=witness))",
         "found.append(replace(one, upper=max(one.upper, part), lower=one.lower, witness=witness))",
         "tests/people/test_count_people.py",
-        "test_no_two_people_are_told_apart_by_more_than_was_promised",
+        "test_no_two_people_are_told_apart_by_more_than_was_guaranteed",
     ),
     Mutant(
         "privacy/proportional_costs.py",

@@ -20,7 +20,7 @@ SESSION = (
     Mutant(
         "session/recorded_steps.py",
         "        entry = self.ledger.reserve(cost, questions, asked=asked, request=request)\n        if not isinstance(entry, Entry):\n            return entry\n",
-        "        early = act(Booking(self.ledger.path.name, 1, '', request, 0.0))\n        entry = self.ledger.reserve(cost, questions, asked=asked, request=request)\n        if not isinstance(entry, Entry):\n            return entry\n        act = lambda _: early\n",
+        "        early = act(LedgerReference(self.ledger.path.name, 1, '', request, 0.0))\n        entry = self.ledger.reserve(cost, questions, asked=asked, request=request)\n        if not isinstance(entry, Entry):\n            return entry\n        act = lambda _: early\n",
         "tests/unit/session/test_recorded_steps.py",
         "test_the_same_run_again_returns_what_was_kept_and_spends_nothing",
     ),

@@ -16,7 +16,7 @@ UNIVERSE = (
         "return np.where(row == np.arange(self.rows), value, 0)",
         "return value",
         "tests/oracle/test_max_ratio.py",
-        "test_of_one_table_under_plain_dp_the_two_heaviest_rows_are_found",
+        "test_of_one_table_under_standard_dp_the_two_heaviest_rows_are_found",
     ),
     Mutant(
         "universe/loss_terms.py",

@@ -49,7 +49,7 @@ def test_no_certificate_is_carried_along_to_other_probabilities():
         replace(found, parts=(F(1),) * 4).release([1, 2, 3, 4])
 
 
-def test_equal_budgets_are_plain_dp_without_bias(make):
+def test_equal_budgets_are_standard_dp_without_bias(make):
     found = make(ROWS, [1, 1, 1, 1])
     assert set(found.parts) == {1}
     assert not found.bias([5, 6, 7, 8]).any()

@@ -1,4 +1,4 @@
-"""`dxp choose`: how good a choice would be, before anything is spent; then the choice and the promise."""
+"""`dxp choose`: how good a choice would be, before anything is spent; then the choice and the guarantee."""
 
 import json
 
@@ -19,7 +19,7 @@ def test_with_data_it_reserves_chooses_and_writes(town, dxp):
     ).fine()
     assert "reserved  entry 1" in called.out
     assert "n = 400 (public)" in called.out
-    assert "Promise" in called.out
+    assert "Guarantee" in called.out
     assert called.lines[-1] == "Next: dxp ledger ledger.db"
     (written,) = town.glob("choice-*.json")
     data = json.loads(written.read_text())
@@ -33,11 +33,11 @@ def test_with_data_it_reserves_chooses_and_writes(town, dxp):
 
 
 def test_json_has_the_same_fields(town, dxp):
-    planned = json.loads(dxp("choose", "policy.toml", "3 bins of age", "--flip", "--json").fine().out)
+    planned = json.loads(dxp("choose", "policy.toml", "3 bins of age", "--permute-and-flip", "--json").fine().out)
     assert planned["mechanism"] == "permute-and-flip"
     assert len(planned["candidates"]) == 36
     chosen = dxp(
-        "choose", "policy.toml", "3 bins of age", "--flip", "--data", "people.csv", "--new-ledger", "--json"
+        "choose", "policy.toml", "3 bins of age", "--permute-and-flip", "--data", "people.csv", "--new-ledger", "--json"
     ).fine()
     data = json.loads(chosen.out)
     assert (data["format"], data["repeated"]) == ("dxprivacy-choice/1", False)
@@ -67,7 +67,7 @@ def test_refusals_spend_nothing_and_say_what_to_do(town, dxp):
 def test_the_budget_ends(town, dxp):
     asked = ("choose", "policy.toml", "most common sex", "--share", "100%", "--data", "people.csv", "--new-ledger")
     dxp(*asked).fine()
-    called = dxp(*asked, "--flip")
+    called = dxp(*asked, "--permute-and-flip")
     assert called.code == 5
     assert "nothing spent" in called.err
 

@@ -12,7 +12,7 @@ def test_the_demo_tells_its_story_with_both_baselines_and_the_price(demo):
     rows = squeezed(text)
     assert rows[0] == "20,000 simulated survey respondents in 906 US places; none of your files is read."
     assert "at most ε = 1 per 100 km" in rows[1]
-    assert re.fullmatch(r"truth\* this policy plain DP, as strict less noise plain DP, ε 0\.\d+", rows[3])
+    assert re.fullmatch(r"truth\* this policy standard DP, as strict less noise standard DP, ε 0\.\d+", rows[3])
     assert re.fullmatch(r"mean elevation of a home [\d.]+ m [\d.]+ m ± 1\.96 [−\d.,]+ m ± 104 53× ± 4\.\d+", rows[4])
     assert re.fullmatch(r"respondents in California [\d,]+ [\d,]+ ± 10 −?[\d,]+ ± 152 15× ± 8", rows[5])
     assert any(re.fullmatch(r"in New Jersey .* ± 1\d\d .* ± 152 0\.9\d?× ± 8", row) for row in rows)
@@ -21,7 +21,7 @@ def test_the_demo_tells_its_story_with_both_baselines_and_the_price(demo):
     assert any("Carol City and Milford" in row and "GeoNames" in row for row in rows)
     assert any(re.match(r"Avondale – Goodyear 0\.8 km 0\.008 0\.000\d+ 0\.\d+$", row) for row in rows)
     assert any(row.startswith("Honolulu – New Bedford 8,208 km 82.1 ") for row in rows)
-    assert "is the worst case of our release. Plain DP at" in text
+    assert "is the worst case of our release. Standard DP at" in text
     assert rows[-1] == "Next: dxp check 'my demo/policy.toml'"
 
 
@@ -67,10 +67,10 @@ def test_a_demo_into_a_file_is_refused(dxp, tmp_path):
 def test_the_json_of_the_demo_has_the_numbers_of_the_screen(dxp, monkeypatch):
     data = json.loads(dxp("demo", "--json").fine().out)
     assert data["respondents"] == 20_000
-    assert [a["plain_epsilon"] for a in data["answers"]][:2] == pytest.approx([0.008, 0.0394], rel=0.01)
+    assert [a["standard_epsilon"] for a in data["answers"]][:2] == pytest.approx([0.008, 0.0394], rel=0.01)
     assert data["answers"][0]["worst_case_width"] == pytest.approx(4.01, rel=0.01)
     assert [a["label"] for a in data["answers"]] == ["mean elevation", "California", "Texas", "New Jersey"]
     assert data["answers"][0]["our_width"] == pytest.approx(2, rel=0.05)
-    assert data["answers"][1]["plain_width"] == 152
+    assert data["answers"][1]["standard_width"] == 152
     assert data["pairs"][-1]["pair"] == "Honolulu – New Bedford"
     assert data["folder"] is None

@@ -181,7 +181,7 @@ def test_labels_that_a_spreadsheet_would_run_are_defused_and_numbers_stay_number
 
 
 def test_our_own_style_tags_in_a_name_are_text(town, dxp):
-    """A label of a crafted plan coloured its own words as ours are: `verified`, in green."""
+    """A label of a crafted plan colored its own words as ours are: `verified`, in green."""
     from dxprivacy.cli.terminal import paint
     from dxprivacy.wording import plain, tag
 

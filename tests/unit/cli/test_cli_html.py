@@ -36,7 +36,7 @@ def read(path):
     return reader
 
 
-def test_the_page_holds_promise_answers_and_pictures_and_loads_nothing(town, dxp, planned, known_noise):
+def test_the_page_holds_guarantee_answers_and_pictures_and_loads_nothing(town, dxp, planned, known_noise):
     plan = planned("count by state", "count by sex")
     called = dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--html").fine()
     name = plan.stem.removeprefix("plan-")

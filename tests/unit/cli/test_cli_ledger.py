@@ -70,7 +70,7 @@ def test_a_stray_policy_of_another_dataset_stops_nothing_and_is_named_in_one_lin
     text = (town / "policy.toml").read_text(encoding="utf-8")
     dataset = re.search(r'dataset = "([^"]*)"', text)[1]
     (town / "policy.toml").write_text(
-        'title = "Cats"\ndataset = "cats"\n[attributes.colour]\nvalues = ["red", "black"]\nepsilon = 1\n'
+        'title = "Cats"\ndataset = "cats"\n[attributes.color]\nvalues = ["red", "black"]\nepsilon = 1\n'
     )
     called = dxp("ledger", "ledger.db").fine()
     assert called.lines[0] == f"policy.toml is ignored: it is for dataset “cats”, and this ledger for “{dataset}”"

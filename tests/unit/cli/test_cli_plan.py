@@ -1,4 +1,4 @@
-"""`dxp plan`: the screen says what UX.md promises, `--json` has the same numbers."""
+"""`dxp plan`: the screen says what UX.md guarantees, `--json` has the same numbers."""
 
 import json
 import re
@@ -13,14 +13,16 @@ def test_plan_shows_errors_in_own_units_before_anything_is_spent(town, dxp):
     called = dxp("plan", "policy.toml", *asked, "--rows", 4000, "--share", "100%").fine()
     rows = squeezed(called.out)
     assert re.fullmatch(r"Plan [0-9a-f]{4} · 3 answers · 100 % of the policy · nothing spent, no data read", rows[0])
-    assert rows[2] == "typical error ± 95 % asked plain DP as strict at our worst limited by"
+    assert rows[2] == "typical error ± 95 % asked standard DP* at our worst limited by"
     plain = r"ε 0\.\d+ ± [\d.]+ m [\d.]+× ± [\d.]+ m"
     assert re.match(rf"mean elevation [\d.]+ m [\d.]+ m 2 m {plain} nothing: target reached", rows[3])
     assert any(re.fullmatch(r"M 1\.92 6 ε 1 ± 6 1× ± \d+ M – F", row) for row in rows)
     assert "Why not better Moving one person from M to F changes 2 answers. The policy lets that move" in rows
     assert "Budget it would use" in rows
-    assert any(re.fullmatch(r"worst case ε [\d.]+ in plain-DP terms: .* – .*", row) for row in rows)
-    assert any(row.startswith("plain DP as strict: the same planner under one ε for all pairs") for row in rows)
+    assert any(re.fullmatch(r"worst case ε [\d.]+ in standard-DP terms: .* – .*", row) for row in rows)
+    assert any(
+        row.startswith("* Standard DP at the strictest ε: the same planner under one ε for all pairs") for row in rows
+    )
     assert "share 100 % of every pair's ε may be used: nothing is certain to be left for other releases" in rows
     assert any(row.startswith("certified for every pair, exact arithmetic") for row in rows)
     name = rows[0].split()[1]

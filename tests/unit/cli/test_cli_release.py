@@ -1,4 +1,4 @@
-"""`dxp release`: what it reserves, writes, repeats and promises."""
+"""`dxp release`: what it reserves, writes, repeats and guarantees."""
 
 import csv
 import json
@@ -35,7 +35,7 @@ def test_a_release_says_which_policy_it_uses_and_when_its_ledger_is_new(town, dx
     assert there.err.startswith(f"! new ledger  {town / 'other' / 'ledger.db'}:")
 
 
-def test_release_reserves_counts_writes_and_promises(town, dxp, planned, known_noise):
+def test_release_reserves_counts_writes_and_guarantees(town, dxp, planned, known_noise):
     plan = planned("count by state", "count by sex")
     called = dxp("release", plan.name, "--data", "people.csv", *CURATOR).fine()
     name = plan.stem.removeprefix("plan-")
@@ -49,11 +49,11 @@ def test_release_reserves_counts_writes_and_promises(town, dxp, planned, known_n
     assert rows[6:8] == ["count by state", "state released 95 % interval"]
     assert any(re.fullmatch(r"M 1,177 [\d,]+ – [\d,]+", row) for row in rows)
     assert "Intervals cover privacy noise and cells, not sampling error." in rows
-    promise = " ".join(rows[rows.index("Promise") + 1 : -2])
-    assert "1. If any one record i is replaced by another record j" in promise
-    assert "the number of records (400) is treated as public" in promise
-    assert "2. Added over every release in ledger.db, L(i,j) stays at or below the policy's ε" in promise
-    assert "3. In plain differential-privacy terms this release is ε = " in promise
+    guarantee = " ".join(rows[rows.index("Guarantee") + 1 : -2])
+    assert "1. If any one record i is replaced by another record j" in guarantee
+    assert "the number of records (400) is treated as public" in guarantee
+    assert "2. Added over every release in ledger.db, L(i,j) stays at or below the policy's ε" in guarantee
+    assert "3. In plain differential-privacy terms this release is ε = " in guarantee
     assert rows[-1] == "Next: dxp ledger ledger.db"
 
 
@@ -67,7 +67,7 @@ def test_the_files_of_a_release_say_the_same_as_the_screen(town, dxp, planned, k
     assert [(r["state"], r["sex"]) for r in rows] == [("New Jersey", ""), ("New York", ""), ("", "M"), ("", "F")]
     assert all(float(r["low"]) < float(r["value"]) < float(r["high"]) for r in rows)
     assert stored["records"] == 400
-    assert len(stored["promise"]) == 3
+    assert len(stored["guarantee"]) == 3
     assert {"certificate", "scales", "ledger", "policy", "universe", "questions", "software"} <= set(stored)
     again = json.loads(dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--json").fine().out)
     assert again.pop("repeated") is True

@@ -1,6 +1,6 @@
 """Nothing that is printed or written holds a true answer or a record.
 
-The data has counts that are large primes, so that an exact answer would be recognised anywhere, and texts that could
+The data has counts that are large primes, so that an exact answer would be recognized anywhere, and texts that could
 come from nowhere else.  The noise is replaced by a known offset: so what is released is known, too, and must be there.
 """
 

@@ -38,7 +38,7 @@ def test_records_a_report_and_a_release_are_written_and_read_back(town, dxp):
         "synth", "policy.toml", *ASKED, "--data", "people.csv", "--new-ledger", "--method", "direct", "--out", "s.csv"
     ).fine()
     assert "synthetic answers lie within the released 95 % intervals" in called.out
-    assert "Promise" in called.out
+    assert "Guarantee" in called.out
     assert called.lines[-1] == "Next: dxp ledger ledger.db"
     assert entries() == 1
     source = open_source("s.csv")

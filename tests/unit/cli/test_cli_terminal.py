@@ -15,7 +15,7 @@ from dxprivacy.cli.terminal import working
 DXP = Path(sys.executable).parent / "dxp"
 
 
-def test_nothing_that_is_piped_has_colours_or_tags(town, dxp, planned):
+def test_nothing_that_is_piped_has_colors_or_tags(town, dxp, planned):
     plan = planned("count by sex")
     for call in (
         ("check", "policy.toml"),
@@ -29,7 +29,7 @@ def test_nothing_that_is_piped_has_colours_or_tags(town, dxp, planned):
         assert "⟦" not in called.out + called.err
 
 
-def test_a_terminal_gets_colours_unless_it_asks_for_none(town):
+def test_a_terminal_gets_colors_unless_it_asks_for_none(town):
     seen = {}
     for setting in ({}, {"NO_COLOR": "1"}):
         reader, writer = pty.openpty()

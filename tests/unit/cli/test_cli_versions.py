@@ -36,13 +36,13 @@ def test_a_new_version_is_shown_first_then_adopted(spent, dxp):
     rows = dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt", "--dry-run").fine().lines
     assert rows[0].startswith("○ dry run  “A small town”, version 2 could be adopted in place of")
     assert "2 costs would be carried, exactly" in rows[1]
-    assert rows[-1] == "Next: dxp ledger ledger.db --policy new.toml --adopt --looser"
+    assert rows[-1] == "Next: dxp ledger ledger.db --policy new.toml --adopt --allow-looser"
     dxp("ledger", "ledger.db").fine()  # still the old one
-    plain = refused(dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt"), 7, "looser than", "--looser")
+    plain = refused(dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt"), 7, "looser than", "--allow-looser")
     assert "age: 10 – other were one value, and have ε 3 now." in plain.err
     assert plain.lines[0] == "version 1 in ledger.db → new.toml · 3 of 4 attributes differ"  # the difference is shown
     dxp("ledger", "ledger.db").fine()  # still the old one
-    rows = dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt", "--looser").fine().lines
+    rows = dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt", "--allow-looser").fine().lines
     assert rows[0] == "✓ adopted  “A small town”, version 2, in place of “A small town”, version 1, in row 7"
     assert rows[1].startswith("✓ carried  2 costs, exactly; worst case so far ε ")
     table = [row.split() for row in rows[3:6]]
@@ -60,7 +60,7 @@ def test_a_new_version_is_shown_first_then_adopted(spent, dxp):
 
 
 def test_adoption_for_machines(spent, dxp):
-    call = ("ledger", "ledger.db", "--policy", "new.toml", "--adopt", "--looser", "--json")
+    call = ("ledger", "ledger.db", "--policy", "new.toml", "--adopt", "--allow-looser", "--json")
     dry = json.loads(dxp(*call, "--dry-run").fine().out)
     done = json.loads(dxp(*call).fine().out)
     again = json.loads(dxp(*call).fine().out)
@@ -96,7 +96,7 @@ def test_a_version_that_cannot_follow_is_refused_and_nothing_changes(spent, dxp)
 
 def test_an_old_plan_is_refused_after_an_upgrade_and_a_new_one_is_released(spent, dxp, planned):
     old = planned("count by state")
-    dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt", "--looser").fine()
+    dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt", "--allow-looser").fine()
     refused(dxp("release", old.name, "--data", "people.csv", *CURATOR), 7, "older version of the policy")
     called = dxp("plan", "new.toml", "count by gender", "--share", "10%").fine()
     plan = called.lines[-1].split()[3]

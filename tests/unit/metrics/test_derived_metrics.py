@@ -101,7 +101,7 @@ def test_the_smooth_threshold_is_a_metric_that_agrees_up_to_the_threshold():
 
 
 def test_the_sum_of_two_metrics_needs_all_pairs_not_the_union_of_generators():
-    """Two lines on six records: some pair is shorter than every way along neighbours of either."""
+    """Two lines on six records: some pair is shorter than every way along neighbors of either."""
     u = Universe.listed("abcdef")
     one, two = metrics.Line(u, range(6), F(1)), metrics.Line(u, [0, 4, 1, 5, 2, 3], F(1))
     both = metrics.summed(one, two)

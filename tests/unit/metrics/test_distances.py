@@ -137,7 +137,7 @@ def test_euclidean_on_any_floats(pairs):
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.sampled_from([-math.inf, None, math.inf])), min_size=1, max_size=6))
-def test_euclidean_on_neighbouring_floats(start):
+def test_euclidean_on_neighboring_floats(start):
     p = [x for x, _ in start]
     check_euclidean(p, [x if to is None else math.nextafter(x, to) for x, to in start])
 
@@ -178,7 +178,7 @@ def test_pi_is_rounded_down_by_less_than_two_units(P):
 
 
 @pytest.mark.parametrize("P", [192, 256, 1024])
-def test_sine_and_arctangent_stay_below_with_the_promised_deficit(P):
+def test_sine_and_arctangent_stay_below_with_the_guaranteed_deficit(P):
     rng = random.Random(P)
     quarter = 90 << 60
     with mp.workprec(2 * P):

@@ -20,7 +20,7 @@ LONG = 70_000
 
 
 def scattered(size):
-    """A line whose values are not listed in their order, so that neighbours have to be looked up."""
+    """A line whose values are not listed in their order, so that neighbors have to be looked up."""
     return Line(Universe.listed(range(size)), [(k * 7919) % size for k in range(size)], F(1))
 
 
@@ -34,7 +34,7 @@ def test_a_threshold_at_the_end_of_a_block_of_a_line_needs_as_much_noise_as_any_
 
 
 @pytest.mark.parametrize("threshold", [BLOCK - 1, BLOCK, BLOCK + 1])
-def test_a_threshold_at_the_end_of_a_block_of_looked_up_neighbours_too(threshold):
+def test_a_threshold_at_the_end_of_a_block_of_looked_up_neighbors_too(threshold):
     d = scattered(LONG)
     assert sensitivity((d.positions >= threshold).astype(float), d).upper == 1
 

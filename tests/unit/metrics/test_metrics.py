@@ -1,4 +1,4 @@
-"""Metrics: the contract for all of them, and each one's own promises."""
+"""Metrics: the contract for all of them, and each one's own guarantees."""
 
 import math
 from fractions import Fraction as F

@@ -1,4 +1,4 @@
-"""Elimination with exact noughts against fractions, and the triangle that complete pivoting promises."""
+"""Elimination with exact noughts against fractions, and the triangle that complete pivoting guarantees."""
 
 import numpy as np
 import pytest

@@ -14,7 +14,7 @@ from contracts.random_models import random_metric, random_questions
 from dxprivacy.errors import DxError, SeparatesIdentical, UsageError
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.optimize import barrier
-from dxprivacy.optimize.barrier import loss_of, lower_bound, optimise
+from dxprivacy.optimize.barrier import loss_of, lower_bound, optimize
 from dxprivacy.optimize.pair_constraints import SparsePairs
 
 
@@ -75,7 +75,7 @@ def test_the_lower_bound_is_below_every_feasible_point():
     pairs = SparsePairs(csr_array(rows), np.ones(40))
     a = rng.uniform(0.1, 3, 6)
     for p in (0, 1, 2):
-        found = optimise(pairs, a, p, np.full(6, np.inf))
+        found = optimize(pairs, a, p, np.full(6, np.inf))
         assert (pairs.used(found.w) <= 1 + 1e-12).all()
         for _ in range(200):
             w = rng.uniform(0, 1, 6) ** 2 + 1e-9
@@ -138,9 +138,9 @@ def test_the_short_way_and_the_one_that_always_arrives_agree(seed, power, monkey
     loads = csr_array(rng.uniform(0, 1, (pairs, variables)) * (rng.uniform(size=(pairs, variables)) < 0.3) + 1e-6)
     problem = SparsePairs(loads, rng.uniform(0.1, 10, pairs))
     a, caps = rng.uniform(0.1, 3, variables), np.where(rng.uniform(size=variables) < 0.2, 0.3, np.inf)
-    short = optimise(problem, a, power, caps)
+    short = optimize(problem, a, power, caps)
     monkeypatch.setattr(barrier, "_PRIMAL_DUAL", 0)
-    long = optimise(problem, a, power, caps)
+    long = optimize(problem, a, power, caps)
     assert short.gap <= 1e-8
     assert long.gap <= 1e-8
     assert short.loss == pytest.approx(long.loss, rel=1e-7, abs=1e-7)

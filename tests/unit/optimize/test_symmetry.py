@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 import dxprivacy as dx
 from dxprivacy.mechanisms.linear.planning.planner import prepare
-from dxprivacy.optimize.barrier import optimise
+from dxprivacy.optimize.barrier import optimize
 from dxprivacy.optimize.pair_constraints import SparsePairs
 from dxprivacy.optimize.variable_symmetry import reduced
 
@@ -42,12 +42,12 @@ def orbit_problem(rng):
 @pytest.mark.parametrize("seed", range(25))
 def test_one_value_for_each_role_loses_nothing(seed, power):
     pairs, alike, weight = orbit_problem(np.random.default_rng(seed))
-    whole = optimise(pairs, weight, power, np.full(pairs.count, np.inf))
+    whole = optimize(pairs, weight, power, np.full(pairs.count, np.inf))
     small = reduced(pairs, alike)
     if small is None:
         return
     a = np.bincount(small.variable, weight)
-    found = optimise(small.pairs, a, power, np.full(small.pairs.count, np.inf))
+    found = optimize(small.pairs, a, power, np.full(small.pairs.count, np.inf))
     assert found.loss == pytest.approx(whole.loss, rel=1e-7, abs=1e-7)
     assert pairs.used(found.w[small.variable]).max() <= 1 + 1e-9
 
@@ -78,7 +78,7 @@ def test_a_table_of_exchangeable_values_is_planned_by_a_handful_of_variables(los
     assert task.system.count == 8 * 6 + 8
     assert task.small_system.count <= 4
     plan = dx.plan(["count by job, month", "count by job"], policy.metric, loss=loss, method="optimal", rows=1000)
-    full = optimise(
+    full = optimize(
         task.system.pairs,
         task.weights / task.reference ** (task.loss.power or 0),
         task.loss.power,

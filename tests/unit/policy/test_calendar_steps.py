@@ -80,7 +80,7 @@ def test_ranges_that_cannot_be_cut_are_refused(days, what, hint):
 def test_a_check_and_a_difference_speak_of_months():
     old = policy('step = "1 month"', "epsilon = 1", 'per = "1 year"')
     new = policy('step = "1 year"', "epsilon = 1", 'per = "1 year"', 'outside = "clamp"')
-    assert "neighbouring months" in str(old.check())
+    assert "neighboring months" in str(old.check())
     assert "birth" in str(old.diff(new))
     assert dx.plots.policy(old).to_dict()
     assert dx.plots.policy(new).to_dict()

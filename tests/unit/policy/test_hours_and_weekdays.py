@@ -136,7 +136,7 @@ def test_columns_that_hold_none_are_refused_by_their_type(column, lines, needs):
 def test_checks_differences_and_pictures_know_them():
     made = dx.Policy.parse(POLICY)
     line = dx.Policy.parse(POLICY.replace("circle = true\n", ""))
-    assert "neighbouring hours" in str(made.check())
+    assert "neighboring hours" in str(made.check())
     assert "hour" in str(made.diff(line))
     assert dx.plots.policy(made).to_dict()
 

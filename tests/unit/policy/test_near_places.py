@@ -29,7 +29,7 @@ def checked(folder, distance='per = "100 km"', places=PLACES):
     return check(Policy.load(folder / "policy.toml"))
 
 
-def test_a_pair_a_hundred_metres_apart_is_named_with_both_remedies(tmp_path):
+def test_a_pair_a_hundred_meters_apart_is_named_with_both_remedies(tmp_path):
     page = checked(tmp_path)
     (notice,) = [w for w in page.warnings if w.kind == "near"]
     assert notice.text.startswith("Here – Next door: 0.1 km apart, ε 0.001")

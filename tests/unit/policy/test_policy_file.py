@@ -120,7 +120,7 @@ def test_keys_of_a_values_own_budget_may_be_numbers_and_words_with_blanks():
 
 
 @pytest.mark.parametrize(("per", "km"), [("100 km", 100), ("100km", 100), ("500 m", 0.5), ("1 mile", 1.609344)])
-def test_distances_take_kilometres_metres_and_miles(per, km, tmp_path):
+def test_distances_take_kilometers_meters_and_miles(per, km, tmp_path):
     (tmp_path / "p.csv").write_text("id,lat,lon\na,0,0\nb,0,1\n")
     policy = one(f'points = "p.csv"\nepsilon = 1.0\nper = "{per}"', tmp_path)
     apart = 6371.0088 * math.pi / 180
@@ -128,7 +128,7 @@ def test_distances_take_kilometres_metres_and_miles(per, km, tmp_path):
 
 
 def test_points_in_a_plane_are_measured_straight(tmp_path):
-    (tmp_path / "p.csv").write_text("code,x,y,colour\na,0,0,red\nb,3,4,blue\n")
+    (tmp_path / "p.csv").write_text("code,x,y,color\na,0,0,red\nb,3,4,blue\n")
     policy = one('points = "p.csv"\nepsilon = 0.5\nper = 10\nid = "code"', tmp_path)
     assert policy.metric.exact(0, 1) == Fraction(1, 4)
     assert policy.universe.attributes[0].ids == ("a", "b")
@@ -252,10 +252,10 @@ def test_check_shows_strictest_and_loosest_pair_of_each_attribute(survey):
     assert rows[1] == "5,808 possible records = sex 2 × status 3 × age 121 × home 4 × wave 2"
     assert "sex M – F 1 M – F 1" in rows
     assert "status asylum – citizen 0.1 citizen – resident 0.2 !" in rows
-    assert "age neighbouring years 0.05 0 – 120 6" in rows
+    assert "age neighboring years 0.05 0 – 120 6" in rows
     assert "home Hoboken – New York City 0.0398 Honolulu – New Bedford 82.1" in rows
     assert "wave 1 – 2 ∞ ! public" in rows
-    assert "Worst case in plain-DP terms: ε 89.3, over all releases ever; no limit on public differences." in rows
+    assert "Worst case in standard-DP terms: ε 89.3, over all releases ever; no limit on public differences." in rows
 
 
 def test_the_columns_of_check_are_aligned(survey):
@@ -315,7 +315,7 @@ def test_listing_tightened_pairs_shows_all_of_them():
 
 def test_a_policy_of_one_public_attribute_has_no_limit():
     page = str(check(one('values = ["a", "b"]\nepsilon = inf')))
-    assert "Worst case in plain-DP terms: no limit: everything is public." in page
+    assert "Worst case in standard-DP terms: no limit: everything is public." in page
 
 
 def test_a_public_other_is_pointed_out():

@@ -224,9 +224,9 @@ def test_a_density_lies_around_the_numbers_that_records_have(asked):
     record[2 if income else 1] = 10 if income else 50
     cell = int(np.ravel_multi_index(record, shape))
     parts = [F(int(x)) * answer.recipe.factor for x, answer in zip(rows.dense()[:, cell], rows.answers, strict=True)]
-    centre = sum(part * middle_of(answer.label) for part, answer in zip(parts, rows.answers, strict=True))
+    center = sum(part * middle_of(answer.label) for part, answer in zip(parts, rows.answers, strict=True))
     assert sum(parts) == 1
-    assert abs(centre - (F(105, 2) if income else 50)) < F(1, 20)  # coarse cells have their middles elsewhere
+    assert abs(center - (F(105, 2) if income else 50)) < F(1, 20)  # coarse cells have their middles elsewhere
 
 
 def test_plans_and_files_say_what_the_ends_of_a_density_hold(tmp_path):
@@ -253,7 +253,7 @@ def test_a_plan_chooses_widths_from_public_numbers_and_says_so():
     assert dx.plan("median age", GRADED, rows=100).questions == dx.plan("median age", GRADED, rows=100).questions
 
 
-def test_soft_borders_have_far_less_noise_where_neighbours_are_well_protected():
+def test_soft_borders_have_far_less_noise_where_neighbors_are_well_protected():
     asked = ("count where age=18..65", "count where age=18..65 blur 5")
     hard, soft = (dx.plan(question, GRADED, rows=1000).errors[0].half_width for question in asked)
     assert soft < hard / 10

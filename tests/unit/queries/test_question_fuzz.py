@@ -202,8 +202,8 @@ def test_damaged_questions_in_a_plan_file_are_refused_by_the_plan(question):
 def test_half_a_character_in_a_title_or_label_is_refused():
     for half in ("\ud800", "Income \udfff of women"):
         titled = assemble("count", by=["sex"], title=half)
-        labelled = dx.matrix([[1] + [0] * (POLICY.universe.size - 1)], labels=[half])
-        for question in (titled, labelled, from_dict(titled.to_dict())):
+        labeled = dx.matrix([[1] + [0] * (POLICY.universe.size - 1)], labels=[half])
+        for question in (titled, labeled, from_dict(titled.to_dict())):
             error = complaint(lambda question=question: question.on(POLICY.universe))
             assert isinstance(error, QuestionError)
             assert "half of a character" in str(error)

@@ -13,7 +13,7 @@ dataset = "d"
 order = ["Fair", "Good", "Ideal"]
 epsilon = 1
 per = 1
-[attributes.colour]
+[attributes.color]
 values = ["D", "E", "F"]
 epsilon = 1
 [attributes.price]
@@ -39,16 +39,16 @@ epsilon = 1
         ("quantile 1.5 of price", "between 0 and 1", "quantile 0.9 of …"),
         ("median price width -5", "not negative", "width 0"),
         ("median price width 50000", "wider than the range", "no width"),
-        ("median colour", "no numbers in an order", "count by colour"),
-        ("mean colour", "no numbers to add up", "count by colour"),
-        ("ratio of sum colour to count", "no numbers to add up", "count by colour"),
-        ("variance colour", "no numbers to average", "count by colour"),
-        ("correlation price, colour", "no numbers to average", "count by colour"),
+        ("median color", "no numbers in an order", "count by color"),
+        ("mean color", "no numbers to add up", "count by color"),
+        ("ratio of sum color to count", "no numbers to add up", "count by color"),
+        ("variance color", "no numbers to average", "count by color"),
+        ("correlation price, color", "no numbers to average", "count by color"),
         ("correlation price, price", "price with itself needs no question", "variance price"),
         ("covariance price, price by cut", "price with itself needs no question", "variance price"),
         ("median price by price/1000", "by groups of itself", "count by price/1000"),
         ("median price where cut=Excellent", "no value 'Excellent'", "Fair, Good, Ideal"),
-        ("count where colour=Z", "no value 'Z'", "D, E, F"),
+        ("count where color=Z", "no value 'Z'", "D, E, F"),
         ("share where price>4321 by cut", "inside a step", "price>=4300"),
         ("histogram price/75", "inside a step", "50"),
     ],

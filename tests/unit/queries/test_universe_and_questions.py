@@ -89,7 +89,7 @@ def test_properties_are_found_by_short_and_by_long_name():
     assert [a.label for a in table("state").on(u).answers] == ["NW", "RP"]
 
 
-def test_prefixes_ranges_and_marginals_are_labelled_by_what_they_cover():
+def test_prefixes_ranges_and_marginals_are_labeled_by_what_they_cover():
     u = survey()
     assert [a.label for a in prefixes("age/50").on(u).answers] == ["0–49", "0–99"]
     assert [a.label for a in ranges("age[0,18,65]").on(u).answers][:3] == ["0–17", "0–64", "0–99"]
@@ -277,7 +277,7 @@ def test_exact_numbers_are_ascii_too(text):
     assert Property("x", ("1", text)).numbers is None
 
 
-def test_intervals_with_an_open_end_are_labelled_by_their_start():
+def test_intervals_with_an_open_end_are_labeled_by_their_start():
     u = Universe([Numbers(name="income", low=0, high=40, step=10)])
     assert [a.label for a in prefixes("income[0,10,30]").on(u).answers] == ["0 to 10", "0 to 30", "0 to 40"]
 

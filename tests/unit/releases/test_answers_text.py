@@ -32,7 +32,7 @@ def rows(count: int, seed: int = 1) -> tuple[Row, ...]:
 
 def release(answers: tuple[Row, ...]) -> Release:
     facts = {"noisy": [r.value for r in answers], "scales": ["0x1p+0"] * len(answers), "notes": ["ε"], "aside": {}}
-    return Release(name="1a2b", answers=answers, promise=("ε = 1",), records=7, facts=facts)
+    return Release(name="1a2b", answers=answers, guarantee=("ε = 1",), records=7, facts=facts)
 
 
 @pytest.mark.parametrize("count", [LONG_LIST - 1, LONG_LIST, LONG_LIST + 1, 3 * LONG_LIST + 5])
@@ -59,12 +59,12 @@ def test_what_is_no_number_has_no_text(value):
 
 def test_few_letters_beyond_latin_1_do_not_double_what_a_long_text_takes():
     names = [f"département {k}" for k in range(100_000)]
-    text = json_text({"names": names, "promise": "ε ≤ 1, \U0001f600"})
+    text = json_text({"names": names, "guarantee": "ε ≤ 1, \U0001f600"})
     assert max(text) == "é"
-    assert json.loads(text) == {"names": names, "promise": "ε ≤ 1, \U0001f600"}
+    assert json.loads(text) == {"names": names, "guarantee": "ε ≤ 1, \U0001f600"}
     greek = json_text({"names": ["αβγ"] * 300_000})
     assert "αβγ" in greek
-    assert "ε" in json_text({"promise": "ε ≤ 1"})
+    assert "ε" in json_text({"guarantee": "ε ≤ 1"})
 
 
 def test_long_lists_have_a_line_for_each_item_whatever_the_items_are():

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from dxprivacy.formats.writing_files import DEPLOYMENT
 from dxprivacy.mechanisms.linear.release_answers import build_release
 from dxprivacy.releases.deployment import FILL_IN, deployment_text
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 
 # The names of github.com/opendp/deployments-registry-data, schemas/deployments-schema.yaml: it allows no others.
 FIELDS = {
@@ -35,9 +35,9 @@ HEAD = 'title = "T | <b>$x$</b>"\ndataset = "t"\n'
 
 def released(text, *questions, rows=300, title=""):
     policy = dx.Policy.parse(text)
-    plan = replace(plain_plan(list(questions), policy.metric, rows=rows), title=title or policy.title)
+    plan = replace(standard_plan(list(questions), policy.metric, rows=rows), title=title or policy.title)
     noisy = np.arange(plan.workload.rows, dtype=np.int64)
-    return build_release(plan, noisy, rows, Booking("ledger.db", 2, "2026-01-31T10:00", "x", 1.5))
+    return build_release(plan, noisy, rows, LedgerReference("ledger.db", 2, "2026-01-31T10:00", "x", 1.5))
 
 
 def entry(release):
@@ -129,7 +129,7 @@ def test_a_choice_has_a_record_too(tmp_path):
     assert made["implementation"]["mechanisms"].startswith("Exponential mechanism among 2 candidates")
 
 
-def test_a_record_is_recognised_as_ours(tmp_path):
+def test_a_record_is_recognized_as_ours(tmp_path):
     path = tmp_path / "release.yaml"
     path.write_text(deployment_text(released(HEAD + SEX, "count by sex").deployment()))
     with path.open("rb") as file:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from dxprivacy.errors import UsageError
 from dxprivacy.mechanisms.linear.release_answers import build_release
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.releases.release import from_json
 
 TRUTH = np.array([[30, 5, 0, 2], [1, 0, 44, 18]])  # sex by region
@@ -30,7 +30,7 @@ def metric(other=False):
 
 def released(*questions, noisy=None, other=False, seed=1):
     """A release of TRUTH with the given noisy rows, or with seeded noise of the planned scales."""
-    plan = plain_plan(list(questions), metric(other), rows=100)
+    plan = standard_plan(list(questions), metric(other), rows=100)
     counts = np.zeros(plan.metric.universe.shape, dtype=np.int64)
     counts[:2, :4, 1] = TRUTH
     rng = np.random.default_rng(seed)
@@ -39,7 +39,7 @@ def released(*questions, noisy=None, other=False, seed=1):
             np.int64
         )
     about = {"ledger": "l.db", "entry": 1, "at": "2026-01-01", "request": "x", "so_far": 1.0}
-    return build_release(plan, np.asarray(noisy, dtype=np.int64), 100, Booking(**about))
+    return build_release(plan, np.asarray(noisy, dtype=np.int64), 100, LedgerReference(**about))
 
 
 def far(values, truth):
@@ -100,7 +100,7 @@ def test_whole_numbers_keep_the_total_and_move_by_less_than_one():
 def test_only_counts_become_whole():
     plan = dx.plan(["count by sex", "mean age"], metric(), rows=7, method="optimal")
     about = {"ledger": "l.db", "entry": 1, "at": "2026-01-01", "request": "x", "so_far": 1.0}
-    release = build_release(plan, np.array([3, 4, 5]), 7, Booking(**about))
+    release = build_release(plan, np.array([3, 4, 5]), 7, LedgerReference(**about))
     assert dx.post.whole(release).values.tolist() == [3, 4, 5 / 7]
 
 
@@ -192,9 +192,9 @@ def test_invalid_entries_make_tables_incomparable_unless_the_curator_says_there_
 def test_an_exact_table_stays_and_the_others_follow_it():
     u = metric().universe
     public = dx.metrics.attributes(u, {"sex": "inf", "region": 1, "age": {"epsilon": 1, "per": 1}})
-    plan = plain_plan(["count by sex", "count by sex, region"], public, rows=100)
+    plan = standard_plan(["count by sex", "count by sex, region"], public, rows=100)
     about = {"ledger": "l.db", "entry": 1, "at": "2026-01-01", "request": "x", "so_far": 1.0}
-    release = build_release(plan, np.array([37, 63, 30, 6, 1, 2, 0, 1, 40, 18]), 100, Booking(**about))
+    release = build_release(plan, np.array([37, 63, 30, 6, 1, 2, 0, 1, 40, 18]), 100, LedgerReference(**about))
     found = dx.post.consistent(release)
     assert found.values[:2] == pytest.approx([37, 63])
     np.testing.assert_allclose(found.values[2:].reshape(2, 4).sum(axis=1), [37, 63])

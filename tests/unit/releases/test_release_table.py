@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from dxprivacy.mechanisms.linear.release_answers import build_release
 from dxprivacy.output.text.release_text import release_lines
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.releases.release import from_json
 
 PLACES = "id,name,state,latitude,longitude\n1,Hoboken,New Jersey,40.7,-74.0\n2,Albany,New York,42.6,-73.7\n"
@@ -32,9 +32,9 @@ def policy(tmp_path):
 
 
 def released(policy, *questions):
-    plan = plain_plan(list(questions), policy.metric, rows=100)
+    plan = standard_plan(list(questions), policy.metric, rows=100)
     noisy = np.arange(plan.workload.rows, dtype=np.int64)
-    return build_release(plan, noisy, 100, Booking("ledger.db", 1, "2026-01-01", "x", 1.0))
+    return build_release(plan, noisy, 100, LedgerReference("ledger.db", 1, "2026-01-01", "x", 1.0))
 
 
 def read(release):
@@ -84,7 +84,9 @@ def test_ranges_prefixes_marginals_and_explicit_rows_have_their_groups(policy):
     assert all(sum(bool(r[n]) for n in policy.universe.names if n in r and n != "value") <= 1 for r in rows)
     matrix = dx.matrix(np.eye(3)[:2], labels=["first", "second"])
     plan = dx.plan(matrix, dx.metrics.constant(3, 1), method="optimal")
-    release = build_release(plan, np.array([4, 5]), 9, Booking(ledger="l", entry=1, at="", request="x", so_far=1.0))
+    release = build_release(
+        plan, np.array([4, 5]), 9, LedgerReference(ledger="l", entry=1, at="", request="x", so_far=1.0)
+    )
     assert [r["row"] for r in read(release)] == ["first", "second"]
 
 
@@ -162,9 +164,9 @@ def test_groups_that_a_condition_leaves_empty_are_told_so_and_come_last(tmp_path
     policy = dx.Policy.parse(
         'title = "T"\ndataset = "t"\n[attributes.town]\nvalues = "towns.csv"\nepsilon = 1\n', folder=tmp_path
     )
-    plan = plain_plan(["mean town.height by town.state where town.side=N"], policy.metric, rows=100_000)
+    plan = standard_plan(["mean town.height by town.state where town.side=N"], policy.metric, rows=100_000)
     noisy = np.array([9_000 if scale else 0 for scale in plan.scales], dtype=np.int64)
-    release = build_release(plan, noisy, 100_000, Booking("ledger.db", 1, "2026-01-01", "x", 1.0))
+    release = build_release(plan, noisy, 100_000, LedgerReference("ledger.db", 1, "2026-01-01", "x", 1.0))
     lines = release_lines(release)
     nobody = [k for k, line in enumerate(lines) if "nobody is in this group" in line]
     somebody = [k for k, line in enumerate(lines) if "–" in line and k not in nobody and "S1" in line]

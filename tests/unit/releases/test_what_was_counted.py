@@ -7,7 +7,7 @@ import json
 import pytest
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from dxprivacy import metrics
 from dxprivacy.errors import NotVerified, QuestionError
 from dxprivacy.mechanisms.uninformative import plan_warning
@@ -55,7 +55,7 @@ def policy():
 
 
 def planned(policy, *queries, **options):
-    return plain_plan(list(queries), policy.metric, rows=400, **options)
+    return standard_plan(list(queries), policy.metric, rows=400, **options)
 
 
 def release_of(tmp_path, text, rows, *queries):
@@ -134,7 +134,7 @@ def test_the_column_of_the_query_says_what_was_counted(tmp_path, query, counted)
 def test_a_pair_of_numbers_names_its_attribute(attribute, more):
     budgets = {"x": {"epsilon": 1, "per": 1} if attribute.span else 1} | dict.fromkeys([a.name for a in more], 9)
     metric = metrics.attributes(Universe([attribute, *more]), budgets)
-    plan = plain_plan("count where x=0", metric, rows=100)
+    plan = standard_plan("count where x=0", metric, rows=100)
     assert pair_words(plan.metric, limits(plan)[0].pair) == "x 0 – x 1"
 
 

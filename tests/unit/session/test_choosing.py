@@ -119,13 +119,13 @@ def test_the_file_of_a_choice_holds_no_score_and_no_record(survey):
     assert is_sealed(data)
     assert data["format"] == "dxprivacy-choice/1"
     assert data["chosen"] == {"label": release.chosen, "index": release.index}
-    assert len(data["promise"]) == 3
+    assert len(data["guarantee"]) == 3
     assert data["certificate"]["norm"] == "linf"
     assert "person-" not in written
     assert not any(key in data for key in ("scores", "counts", "noisy"))
     said = re.sub(r'"[0-9a-f]{16,}"', "", written)  # digests hold any digits
     assert "910" not in said  # how many are 7
-    assert "Promise" in str(release)
+    assert "Guarantee" in str(release)
     with pytest.raises(UsageError, match="json"):
         release.save(survey / "choice.csv")
     with pytest.raises(UsageError, match="cannot write"):

@@ -11,7 +11,7 @@ from dxprivacy.privacy.certificate import Certificate
 
 POLICY = """
 title = "Rehearsed"
-dataset = "rehearsed"
+dataset = "tried in a dry run"
 [attributes.town]
 values = [{towns}]
 epsilon = {{ {epsilons} }}
@@ -44,7 +44,7 @@ def test_a_ratio_of_thousands_of_digits_is_released(session):
 
 BROKEN = {
     "notes": "dxprivacy.mechanisms.linear.release_answers.notes",
-    "promise": "dxprivacy.mechanisms.linear.release_answers.promise",
+    "guarantee": "dxprivacy.mechanisms.linear.release_answers.guarantee",
     "certificate": "dxprivacy.privacy.certificate.Certificate.to_dict",
     "text": "dxprivacy.releases.release.Release.to_json",
     "table": "dxprivacy.releases.release.Release.to_csv",
@@ -67,7 +67,7 @@ def test_whatever_breaks_the_text_breaks_it_before_anything_is_spent(session, br
     assert session.release(plan, anyway=True).rows()
 
 
-@pytest.mark.parametrize("broken", ["promise_of", "ChoiceRelease.to_json"])
+@pytest.mark.parametrize("broken", ["guarantee_of", "ChoiceRelease.to_json"])
 def test_a_choice_that_cannot_be_told_is_not_made(session, broken, monkeypatch):
     choice = session.plan_choice("most common town", share="10%")
 

@@ -171,7 +171,7 @@ def test_a_release_file_holds_what_is_needed_to_check_it(survey):
         release.save(survey / "r.json")
     data = json.loads((survey / "r.json").read_text())
     assert data["format"] == "dxprivacy-release/5"
-    assert len(data["promise"]) == 3
+    assert len(data["guarantee"]) == 3
     assert data["certificate"]["ratio"] == "1/10"
     assert data["ledger"]["entry"] == 1
     assert {"request", "universe", "scales", "questions", "policy", "share", "worst_case_epsilon"} <= set(data)

@@ -11,10 +11,10 @@ import pyarrow
 import pytest
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from dxprivacy.errors import UsageError
 from dxprivacy.mechanisms.linear.release_answers import build_release
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.tabular import NUMBER, TEXT, Columns, Tabular
 
 POLICY = (
@@ -32,13 +32,13 @@ def policy():
 
 @pytest.fixture
 def plan(policy):
-    return plain_plan(["count by sex, Sex", "mean age by sex", "count where sex=F"], policy.metric, rows=100)
+    return standard_plan(["count by sex, Sex", "mean age by sex", "count where sex=F"], policy.metric, rows=100)
 
 
 @pytest.fixture
 def release(plan):
     noisy = np.arange(plan.workload.rows, dtype=np.int64)
-    return build_release(plan, noisy, 100, Booking("ledger.db", 1, "2026-01-01", "x", 1.0))
+    return build_release(plan, noisy, 100, LedgerReference("ledger.db", 1, "2026-01-01", "x", 1.0))
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from dxprivacy.errors import UsageError, one_line
 from dxprivacy.mechanisms.linear.release_answers import build_release
 from dxprivacy.output.text.release_text import release_lines
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.tabular.latex import escaped as in_latex
 from dxprivacy.tabular.markdown import escaped as in_markdown
 from dxprivacy.tabular.markdown import markdown
@@ -80,9 +80,11 @@ def release():
         'title = "T"\ndataset = "t"\n[attributes.kind]\nvalues = ["a|b", "50% & $x$"]\nepsilon = 1\n'
         "[attributes.age]\nintegers = [0, 99]\nepsilon = 1\nper = 1\n"
     )
-    plan = plain_plan(["count by kind", "mean age", 'count where kind="a|b"', "count by age"], policy.metric, rows=100)
+    plan = standard_plan(
+        ["count by kind", "mean age", 'count where kind="a|b"', "count by age"], policy.metric, rows=100
+    )
     noisy = np.full(plan.workload.rows, 1234, dtype=np.int64)
-    return build_release(plan, noisy, 100, Booking("ledger.db", 1, "2026-01-01", "x", 1.0))
+    return build_release(plan, noisy, 100, LedgerReference("ledger.db", 1, "2026-01-01", "x", 1.0))
 
 
 def test_numbers_are_rounded_as_on_the_screen(release):
@@ -108,11 +110,11 @@ def test_a_table_for_each_question_and_one_for_questions_for_one_number(release)
     assert "50\\% \\& \\$x\\$" in tex
 
 
-def test_the_promise_goes_with_it_unless_it_is_left_out(release):
+def test_the_guarantee_goes_with_it_unless_it_is_left_out(release):
     for made in (release.to_markdown, release.to_latex):
         assert "plain differential-privacy terms" in made()
-        assert "plain differential-privacy terms" not in made(promise=False)
-        assert "not sampling error" in made(promise=False)
+        assert "plain differential-privacy terms" not in made(guarantee=False)
+        assert "not sampling error" in made(guarantee=False)
 
 
 def test_files_of_both_kinds_replace_their_own_kind_only(release, tmp_path):

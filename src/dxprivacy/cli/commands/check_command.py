@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     multiple=True,
     help="Also whether this file, pattern or table of a server fits, by its column names and types; reads no row.",
 )
-@click.option("--html", "as_page", is_flag=True, help="Also write check-DATASET.html: promise, pictures and warnings.")
+@click.option(
+    "--html", "as_page", is_flag=True, help="Also write check-DATASET.html: guarantee, pictures and warnings."
+)
 @click.option("--json", "as_json", is_flag=True, help="The same fields for machines.")
 def command(
     policy: Path, listing: str | None, other: Path | None, data: tuple[str, ...], as_page: bool, as_json: bool

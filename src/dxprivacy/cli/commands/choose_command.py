@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 @people_option
 @click.option("--rows", type=click.IntRange(min=1), help="The number of records, which is published.")
 @click.option("--share", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
-@click.option("--flip", is_flag=True, help="Choose by permute-and-flip: the same cost, never further from the best.")
+@click.option(
+    "--permute-and-flip",
+    "flip",
+    is_flag=True,
+    help="Choose by permute-and-flip: the same cost, never further from the best.",
+)
 @click.option(
     "--data",
     type=DATA,
@@ -68,7 +73,7 @@ def command(
     \b
     Examples:   dxp choose policy.toml "median age"
                 dxp choose policy.toml "most common job" --share 10% --data people.parquet --new-ledger
-                dxp choose policy.toml "4 bins of age/5" --flip
+                dxp choose policy.toml "4 bins of age/5" --permute-and-flip
     """
     from dxprivacy.cli.policy_and_ledger import starting_words
     from dxprivacy.cli.remaining_budget import fits_line, fitting, share_text
@@ -101,9 +106,12 @@ def command(
     if as_json:
         show_json(choice.to_dict())
         return
-    options: list[str | Path] = [*(["--share", share] if share != "10%" else []), *(["--flip"] if flip else [])]
+    options: list[str | Path] = [
+        *(["--share", share] if share != "10%" else []),
+        *(["--permute-and-flip"] if flip else []),
+    ]
     if ledger is not None:
-        lines, options = [*lines, fits_line(choice, share, ledger)], [*(["--flip"] if flip else [])]
+        lines, options = [*lines, fits_line(choice, share, ledger)], [*(["--permute-and-flip"] if flip else [])]
         options += ["--share", share_text(choice.share)]
     options += starting_words(policy, ledger)
     show([*lines, next_step("dxp choose", policy, what, *options, "--data", "FILE")])

@@ -15,7 +15,7 @@ import click
 @click.option("--overwrite", is_flag=True, help="Replace an earlier demo in that folder.")
 @click.option("--json", "as_json", is_flag=True, help="The same numbers for machines.")
 def command(folder: Path | None, overwrite: bool, as_json: bool) -> None:
-    """A private release of simulated data, beside plain DP.
+    """A private release of simulated data, beside standard DP.
 
     20,000 simulated respondents live in US places. Two homes may be told apart by at most ε = 1 per 100 km. The demo
     plans, reserves, counts and answers for real, and shows what plain differential privacy would have said.

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 @click.option("--policy", type=click.Path(path_type=Path), help="The policy [policy.toml beside the ledger].")
 @click.option("--between", nargs=2, metavar="A B", help="Two records, such as age=64 age=65.")
 @click.option("--adopt", is_flag=True, help="Carry all costs over to --policy, a new version of the policy.")
-@click.option("--looser", is_flag=True, help="With --adopt: also a version that lets people be told apart more easily.")
+@click.option(
+    "--allow-looser",
+    "looser",
+    is_flag=True,
+    help="With --adopt: also a version that lets people be told apart more easily.",
+)
 @click.option("--dry-run", is_flag=True, help="With --adopt: show what it would do, and write nothing.")
 @click.option("--receipt", type=int, metavar="N", help="A short text about entry N, to keep with the publication.")
 @click.option(
@@ -77,7 +82,9 @@ def command(
     if dry_run and not adopt:
         raise UsageError("--dry-run belongs to --adopt", hints=[("--adopt --dry-run", "shows what adopting would do")])
     if looser and not adopt:
-        raise UsageError("--looser belongs to --adopt", hints=[("--adopt --dry-run", "shows what adopting would do")])
+        raise UsageError(
+            "--allow-looser belongs to --adopt", hints=[("--adopt --dry-run", "shows what adopting would do")]
+        )
     if as_page:
         from dxprivacy.cli.html_pages import require_pages
 
@@ -179,7 +186,7 @@ def _adopt(ledger: Path, policy: Path | None, *, dry_run: bool, looser: bool, as
     if adoption.changed:
         lines += ["", *changes]
         if dry_run:
-            words += ["--adopt", "--looser"] if adoption.looser else ["--adopt"]
+            words += ["--adopt", "--allow-looser"] if adoption.looser else ["--adopt"]
     show([*lines, "", next_step("dxp ledger", ledger, *words)], done=done)
 
 

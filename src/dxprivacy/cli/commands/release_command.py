@@ -39,7 +39,7 @@ _SILENT = 0.5  # seconds, of each part: a long release has several, and no two t
 @click.option("--anyway", is_flag=True, help="Release even what is no better than a guess.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for release-NAME.json and .csv [here].")
 @click.option("--request", default="", help="Answer the same plan anew under this name, at its full cost.")
-@click.option("--html", "as_page", is_flag=True, help="Also write release-NAME.html: promise, answers and pictures.")
+@click.option("--html", "as_page", is_flag=True, help="Also write release-NAME.html: guarantee, answers and pictures.")
 @click.option("--geojson", "as_map", is_flag=True, help="Also write release-NAME.geojson: answers on the Earth.")
 @click.option(
     "--deployment",

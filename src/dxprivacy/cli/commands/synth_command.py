@@ -192,7 +192,7 @@ def _make(
     """Reserve, make, write, compare."""
     from dxprivacy.cli.terminal import done_lines, next_step, show, show_json, working
     from dxprivacy.cli.uninformative_guard import left_line, require_worth
-    from dxprivacy.output.text.release_text import promise_lines
+    from dxprivacy.output.text.release_text import guarantee_lines
     from dxprivacy.output.text.report_text import report_lines
     from dxprivacy.output.text.synthesis_text import synthesis_lines, synthesis_to_dict
     from dxprivacy.wording import tag
@@ -224,7 +224,7 @@ def _make(
     head += [f"{_GOOD} written   {' · '.join(str(file) for file in written)}", left_line(left), ""]
     caution = "Synthetic records are nobody’s. They keep what was asked; other questions they may answer wrongly."
     lines = report_lines(made.report, everything=everything, file=str(places.report(made.name)))
-    lines += [f"  {tag('dim', caution)}", "", *promise_lines(made.promise)]
+    lines += [f"  {tag('dim', caution)}", "", *guarantee_lines(made.guarantee)]
     last = [next_step("dxp ledger", book, *deciding.options)]
     if made.release is not None:
         last.insert(0, next_step("dxp verify", places.release(made.name), "--ledger", book))

@@ -11,7 +11,7 @@ _NEXT = {  # what is looked at once a check has held
     "answers": "certificate",
     "errors": "certificate",
     "certificate": "worst case",
-    "promise": "ledger",
+    "guarantee": "ledger",
     "chain": "policy",
     "policy": "entry",
     "entry": "budget",
@@ -28,10 +28,10 @@ def command(file: Path, ledger: Path | None, as_json: bool) -> None:
     """Check a plan, a release, a choice or a report on synthetic records again, from the file alone.
 
     An independent program that shares no code with the planner recomputes digests, certificate, errors, intervals and
-    promise; with --ledger also the chain, the file's entries, and that all entries together keep the policy. It needs
+    guarantee; with --ledger also the chain, the file's entries, and that all entries together keep the policy. It needs
     no policy file, no data, and writes nothing. What nothing in the file can confirm (titles, methods, comparisons with
-    plain DP, that the noise was really drawn) is named as not checked. docs/formats.md tells others how to write their
-    own.
+    standard DP, that the noise was really drawn) is named as not checked. docs/formats.md tells others how to write
+    their own.
 
     \b
     Exit codes: 0 verified, 8 something does not hold, 9 undecided: too large here, or

@@ -1,6 +1,6 @@
 """CSV records whose quoted fields go on over several lines, for files whose policy says that they may.
 
-Then a record is no longer a line, and one stray quote would swallow its neighbours.  So the file must be what a table
+Then a record is no longer a line, and one stray quote would swallow its neighbors.  So the file must be what a table
 is written as (RFC 4180): a field has no quotes at all, or stands in quotes with every quote in it doubled.  Such a file
 is read back as exactly the table that was written: replacing one record replaces one record.  Any other file is no
 table's, and refused as a whole, as a damaged one is (docs/adr/0019).
@@ -73,7 +73,7 @@ def records(read: Callable[[], bytes], delimiter: str, name: str) -> Iterator[li
 def unsound(name: str) -> DataError:
     """The refusal of a file that is no table's; which record it was is not said."""
     return DataError(
-        "is not written as quoted_line_breaks in [file] promises",
+        "is not written as quoted_line_breaks in [file] says",
         where=name,
         details=[
             "A field with a quote, a delimiter or a line break in it stands in quotes, and its own quotes are doubled.",

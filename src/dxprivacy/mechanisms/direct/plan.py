@@ -29,7 +29,7 @@ from dxprivacy.privacy.certificate import Certificate
 from dxprivacy.privacy.costs import Cost
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.strategy_rows import Groups, Tally
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.universe.workload import Workload
 
 
@@ -149,8 +149,8 @@ class DirectFit(Planned[Made]):
     def asks(self) -> tuple[tuple[int, ...], ...]:
         return self.plan.asks
 
-    def essence(self) -> dict[str, Any]:
-        return self.plan.essence()
+    def payload(self) -> dict[str, Any]:
+        return self.plan.payload()
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the plan."""
@@ -162,8 +162,8 @@ class DirectFit(Planned[Made]):
     def uninformative(self, records: int | None = None) -> str:
         return self.plan.uninformative(records)
 
-    def rehearse(self, records: int, booking: Booking) -> None:
-        self.plan.rehearse(records, booking)
+    def dry_run(self, records: int, ledger_reference: LedgerReference) -> None:
+        self.plan.dry_run(records, ledger_reference)
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Made:
         """An ordinary release, and a histogram that fits it."""

@@ -18,7 +18,7 @@ from dxprivacy.mechanisms.linear.estimators.k_norm_counts import Consistent
 from dxprivacy.mechanisms.linear.estimators.least_squares import LeastSquares
 from dxprivacy.mechanisms.linear.estimators.measured import AsAsked, Measured, NoiseCost, RowForRow
 from dxprivacy.mechanisms.linear.plan_facts import PlanFacts
-from dxprivacy.mechanisms.linear.release_answers import build_release, rehearse
+from dxprivacy.mechanisms.linear.release_answers import build_release, dry_run
 from dxprivacy.mechanisms.linear.run import noisy_rows
 from dxprivacy.mechanisms.planned import Count, Planned, Progress
 from dxprivacy.mechanisms.sampling import Noise
@@ -30,14 +30,14 @@ from dxprivacy.queries.stored_queries import from_dict, listed_rows
 from dxprivacy.releases import Release, from_json
 from dxprivacy.releases.answer_names import names
 from dxprivacy.releases.answer_tables import columns_of, own_columns
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.tabular import NUMBER, TEXT, Columns, Printable, Tabular
 from dxprivacy.universe.answers import ErrorOf
 from dxprivacy.universe.workload import Answer, Workload
 from dxprivacy.wording import Displayed, json_text, shown
 
 MOST_QUESTIONS = 10_000
-_ERRORS = ("typical_error", "half_width_95", "within", "plain_as_strict_95", "plain_at_worst_case_95")
+_ERRORS = ("typical_error", "half_width_95", "within", "standard_at_strictest_95", "standard_at_worst_case_95")
 _WORDS = ("unit", "note", "label")
 
 
@@ -69,7 +69,7 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
         text, whole = plan_warning(self, records)
         return text if whole else ""
 
-    def rehearse(self, records: int, booking: Booking) -> None:
+    def dry_run(self, records: int, ledger_reference: LedgerReference) -> None:
         """Refuse what cannot be released, from public numbers."""
         require_room(self.counted.largest, records, where="release")
         if self.measured.shifts is not None and records > (self.records or 0):
@@ -78,7 +78,7 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
                 hints=[(f"--rows {records}", "plans for that many"), ('method="optimal"', "moves nothing")],
             )
         self.measured.prepare(self.scales)
-        rehearse(self, records, booking)
+        dry_run(self, records, ledger_reference)
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Release:  # noqa: ARG002
         """Reserve, count, add noise, keep; what was kept before comes back as it is."""
@@ -86,10 +86,10 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
 
         made: list[Release] = []
 
-        def act(booking: Booking) -> str:
+        def act(ledger_reference: LedgerReference) -> str:
             histogram = count()
             z = noisy_rows(self, histogram, noise)
-            made.append(build_release(self, z, histogram.public_records, booking))
+            made.append(build_release(self, z, histogram.public_records, ledger_reference))
             return made[0].to_json()
 
         kept = spend.step(self.cost, self.counted_questions, "", act, asked=self.questions)
@@ -102,11 +102,11 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: everything needed to check the plan again, and what a person wants to know; sealed."""
-        data = {"format": self.format(PLAN), **self.essence(), "method": self.method, "about": self.about}
+        data = {"format": self.format(PLAN), **self.payload(), "method": self.method, "about": self.about}
         more = {
             "answers": self._answers(),
             "gains": [
-                {"question": title, "plain_epsilon": finite(plain.epsilon), "gain": finite(plain.gain)}
+                {"question": title, "standard_epsilon": finite(plain.epsilon), "gain": finite(plain.gain)}
                 for title, plain in zip(self.workload.titles, self.baselines.questions, strict=True)
             ],
         }
@@ -124,8 +124,8 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
                 "rmse": error.rmse,
                 "typical_error": error.typical,
                 "half_width_95": error.half_width,
-                "plain_as_strict_95": _width(self.baselines.strict[k]),
-                "plain_at_worst_case_95": _width(self.baselines.worst[k]),
+                "standard_at_strictest_95": _width(self.baselines.strict[k]),
+                "standard_at_worst_case_95": _width(self.baselines.worst[k]),
                 "exact": self.is_exact(answer),
             }
             if named:

@@ -58,7 +58,7 @@ class PlanFacts(Facts):
     dataset: str = ""
     measured: Measured  # what is counted, and how what was asked follows from it
     about: str = ""  # in words: which strategy, and how good it is
-    planner: str = "auto"  # the method that was asked for, by which plain DP is planned for comparison as well
+    planner: str = "auto"  # the method that was asked for, by which standard DP is planned for comparison as well
     proof: Proof | None = field(default=None, repr=False)  # where planning has just computed it
 
     def __post_init__(self) -> None:
@@ -125,7 +125,7 @@ class PlanFacts(Facts):
 
     @cached_property
     def worst_case(self) -> tuple[float, tuple[int, int] | None]:
-        """The plain-DP reading: the largest loss over all pairs, and its pair."""
+        """The standard-DP reading: the largest loss over all pairs, and its pair."""
         return largest_loss(self.cost)
 
     @property
@@ -167,7 +167,7 @@ class PlanFacts(Facts):
 
     @cached_property
     def improvement(self) -> Floats:
-        """Per answer: the error of plain DP as strict as the closest pair that its question tells apart, divided by
+        """Per answer: the error of standard DP as strict as the closest pair that its question tells apart, divided by
         ours; inf for exact answers.
 
         Of a question as a whole it is at least 1; one of its answers may be given up a little for the others.
@@ -197,7 +197,7 @@ class PlanFacts(Facts):
             }
         )
 
-    def essence(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
         """For JSON: what a plan and its release have in common, enough to check both from the file alone."""
         return {
             "name": self.name,

@@ -9,28 +9,33 @@ from dxprivacy.exact.arrays import Ints
 from dxprivacy.formats.versions import RELEASE, software
 from dxprivacy.mechanisms.linear.plan_facts import PlanFacts
 from dxprivacy.mechanisms.linear.planning.plan_notes import notes
-from dxprivacy.releases.guarantee import promise_of, public_people
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.guarantee import guarantee_of, public_people
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.releases.release import Release, Row, reached
 from dxprivacy.universe.workload import Answer
 
-_MANY = 2_000  # answers to rehearse one by one
+_MANY = 2_000  # answers of a dry run that are made one by one
 _FAR_TAIL = 1000  # scales; noise beyond it has probability e^-1000
 _FARTHEST = 2.0**61  # what counts may reach, see `require_room`; with as much again for the noise they stay in 64 bits
 
 
-def build_release(plan: PlanFacts, z: Ints, records: int, booking: Booking) -> Release:
-    """Answers, intervals and the promise."""
-    return _release(plan, z, records, booking, plan.workload.answers, _facts(plan))
+def build_release(plan: PlanFacts, z: Ints, records: int, ledger_reference: LedgerReference) -> Release:
+    """Answers, intervals and the guarantee."""
+    return _release(plan, z, records, ledger_reference, plan.workload.answers, _facts(plan))
 
 
 def _facts(plan: PlanFacts) -> dict[str, Any]:
     """What a release says of its plan, whatever came out."""
-    return {key: value for key, value in plan.essence().items() if key != "name"} | {"notes": notes(plan)}
+    return {key: value for key, value in plan.payload().items() if key != "name"} | {"notes": notes(plan)}
 
 
 def _release(
-    plan: PlanFacts, z: Ints, records: int, booking: Booking, answers: Iterable[Answer], facts: Mapping[str, Any]
+    plan: PlanFacts,
+    z: Ints,
+    records: int,
+    ledger_reference: LedgerReference,
+    answers: Iterable[Answer],
+    facts: Mapping[str, Any],
 ) -> Release:
     """Of these answers, which are all or some to be tried."""
     estimated, titles = plan.estimate(z, records), plan.workload.titles
@@ -43,20 +48,20 @@ def _release(
         missed = answer.within is not None and not exact and not reached(answer.within, value, low, high)
         marks = (answer.groups, missed, answer.blur_bias)
         rows.append(Row(answer.label, title, value, low, high, answer.unit, exact, vague, *marks))
-    essence = {key: value for key, value in facts.items() if key != "notes"}
-    more = {"noisy": z.tolist(), "ledger": booking.to_dict(), "notes": facts["notes"], "software": software()}
+    payload = {key: value for key, value in facts.items() if key != "notes"}
+    more = {"noisy": z.tolist(), "ledger": ledger_reference.to_dict(), "notes": facts["notes"], "software": software()}
     more |= public_people(plan.metric.universe, records)
     return Release(
         name=plan.name,
         answers=tuple(rows),
-        promise=promise(plan, records, booking),
+        guarantee=guarantee(plan, records, ledger_reference),
         records=records if plan.metric.universe.absent is None else None,
-        facts=essence | more,
+        facts=payload | more,
         format=plan.format(RELEASE),
     )
 
 
-def rehearse(plan: PlanFacts, records: int, booking: Booking) -> None:
+def dry_run(plan: PlanFacts, records: int, ledger_reference: LedgerReference) -> None:
     """Make the whole text of a release from invented counts: whatever can fail from public numbers fails here.
 
     First the counts of a table in which all records are the first possible one: they agree with one another.  Then
@@ -68,7 +73,7 @@ def rehearse(plan: PlanFacts, records: int, booking: Booking) -> None:
     far = np.where(scales > 0, np.minimum(most + _FAR_TAIL * scales, _FARTHEST), 0).astype(np.int64)
     answers, facts = _different(plan), _facts(plan)
     for z in (counts, counts + far, counts - far):
-        made = _release(plan, z, records, booking, answers, facts)
+        made = _release(plan, z, records, ledger_reference, answers, facts)
         made.to_json()
         made.to_csv()
 
@@ -85,6 +90,6 @@ def _different(plan: PlanFacts) -> list[Answer]:
     return [*answers[:_MANY], *found.values()]
 
 
-def promise(plan: PlanFacts, records: int, booking: Booking) -> tuple[str, ...]:
+def guarantee(plan: PlanFacts, records: int, ledger_reference: LedgerReference) -> tuple[str, ...]:
     """The three sentences printed on every release of a plan."""
-    return promise_of(plan.metric, plan.worst_epsilon, records, booking.ledger, booking.so_far)
+    return guarantee_of(plan.metric, plan.worst_epsilon, records, ledger_reference.ledger, ledger_reference.so_far)

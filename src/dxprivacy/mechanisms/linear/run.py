@@ -18,7 +18,7 @@ from dxprivacy.mechanisms.sampling.system_noise import Noise, SystemNoise
 def noisy_rows(plan: PlanFacts, histogram: Histogram, noise: Noise) -> Ints:
     """The noisy integers of a plan: every release gets its noise in the last line, under the certificate above it.
 
-    (The demo draws plain-DP noise on simulated data besides, for comparison.)
+    (The demo draws standard-DP noise on simulated data besides, for comparison.)
     """
     plan.certificate.require(at_most=plan.share)  # Thm 1: needs ||Q'_i - Q'_j||_1 <= d(i, j) for all i, j.
     if histogram.universe != plan.metric.universe:

@@ -16,7 +16,7 @@ from dxprivacy.wording import digits
 
 @dataclass(frozen=True)
 class ErrorBound:
-    """What theory promises: every answer within `error` range units, except with probability `failure`."""
+    """The guarantee of theory: every answer within `error` range units, except with probability `failure`."""
 
     error: float
     failure: float

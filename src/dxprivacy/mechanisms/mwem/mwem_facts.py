@@ -127,7 +127,7 @@ class MwemFacts(Facts):
 
     @cached_property
     def bound(self) -> ErrorBound | None:
-        """What theory promises; None for what it does not speak about.
+        """The guarantee of theory; None for what it does not speak about.
 
         It is about the average over the rounds, one update in each, all rows open to every choice, on one scale.
         """
@@ -159,7 +159,7 @@ class MwemFacts(Facts):
             }
         )
 
-    def essence(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
         return {
             "method": "mwem",
             "name": self.name,

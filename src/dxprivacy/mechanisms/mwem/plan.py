@@ -25,7 +25,7 @@ from dxprivacy.metrics import Metric
 from dxprivacy.privacy.budget_fraction import parse_share, require_spent
 from dxprivacy.privacy.costs import Cost, RowsCost, SelectionCost
 from dxprivacy.queries.asking import gather
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.wording import json_text, plural, shown
 
 USUAL_ROUNDS = 20
@@ -54,10 +54,10 @@ class MwemPlan(MwemFacts, Planned[Made]):
     def asks(self) -> tuple[tuple[int, ...], ...]:
         return self.workload.asks
 
-    def rehearse(self, records: int, booking: Booking) -> None:  # noqa: ARG002
+    def dry_run(self, records: int, ledger_reference: LedgerReference) -> None:  # noqa: ARG002
         """Refuse another number of records; what the report says of it can be said."""
         require_number(self.records, records)
-        json_text(self.essence())
+        json_text(self.payload())
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Made:
         """Round by round, every step an entry of its own."""
@@ -66,14 +66,14 @@ class MwemPlan(MwemFacts, Planned[Made]):
             {"row": m.row, "label": m.label, "noisy": m.noisy, "scale": m.scale.hex()} for m in synthetic.measurements
         ]
         released = measured_rows(self.workload, synthetic.measurements, self.records)
-        return Made(synthetic, released, {"plan": self.essence(), "measurements": measured})
+        return Made(synthetic, released, {"plan": self.payload(), "measurements": measured})
 
     def __str__(self) -> str:
         return shown(self)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: what was decided."""
-        return self.essence()
+        return self.payload()
 
 
 def plan_mwem(

@@ -26,7 +26,7 @@ from dxprivacy.mechanisms.spending import Spending, StepCost, read_kept
 from dxprivacy.mechanisms.synthesis.synthetic_data import Measurement, Synthetic
 from dxprivacy.privacy.costs import LaplaceCost, SumCost
 from dxprivacy.queries.asked import Stack
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 
 PASSES = 100  # over all past measurements after each round
 
@@ -80,7 +80,7 @@ def run_mwem(
         public = np.rint(np.clip(plan.projection.answers(weights.y), -reach, reach)).astype(np.int64)
         rows = np.flatnonzero(open_rows)
 
-        def choose(_: Booking, rows: Ints = rows, public: Ints = public) -> str:
+        def choose(_: LedgerReference, rows: Ints = rows, public: Ints = public) -> str:
             scores = np.abs(truth.answers[rows] - public[rows])
             return json.dumps({"row": int(rows[noise.choose(scores, plan.choice_scales[rows])])})
 
@@ -90,7 +90,7 @@ def run_mwem(
             raise LedgerError(f"what was kept of round {turn} names an answer that was not to be chosen from")
         cost = plan.measurement(row)
 
-        def measure(_: Booking, row: int = row, cost: LaplaceCost = cost) -> str:
+        def measure(_: LedgerReference, row: int = row, cost: LaplaceCost = cost) -> str:
             return json.dumps({"noisy": int(truth.answers[row]) + int(noise.laplace(cost.scales)[0])})
 
         noisy = _whole(spend.step(cost, Stack((plan.pick(row),)), f"round {turn} measurement", measure), "noisy")
@@ -122,7 +122,7 @@ def _public_rows(
     questions = Stack(tuple(plan.pick(row) for row in rows))
     cost = LaplaceCost(questions.on(plan.metric.universe), np.zeros(len(rows)))
 
-    def exact(_: Booking) -> str:
+    def exact(_: LedgerReference) -> str:
         return json.dumps({"exact": truth.answers[rows].tolist()})
 
     numbers = read_kept(spend.step(cost, questions, "public answers", exact), lambda text: json.loads(text)["exact"])

@@ -23,7 +23,7 @@ from dxprivacy.mechanisms.selection.selection_release import (
     ChoiceRelease,
     build_choice,
     choice_from_json,
-    rehearse_choice,
+    dry_run_choice,
 )
 from dxprivacy.mechanisms.spending import Spending, read_kept
 from dxprivacy.mechanisms.uninformative import choice_warning
@@ -37,7 +37,7 @@ from dxprivacy.privacy.repair import Allowance, repaired
 from dxprivacy.queries.kinds.quantiles import Quantiles
 from dxprivacy.queries.selections import Pick, as_pick
 from dxprivacy.queries.text.selection_grammar import parse_pick
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import Displayed, shown
 
@@ -65,19 +65,19 @@ class Choice(ChoiceFacts, Displayed, Planned[ChoiceRelease]):
     def uninformative(self, records: int | None = None) -> str:
         return choice_warning(self, records)
 
-    def rehearse(self, records: int, booking: Booking) -> None:
+    def dry_run(self, records: int, ledger_reference: LedgerReference) -> None:
         """Refuse scores that are too large, and a text that cannot be made."""
         self.require_room(records)
-        rehearse_choice(self, records, booking)
+        dry_run_choice(self, records, ledger_reference)
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> ChoiceRelease:  # noqa: ARG002
         """Reserve, count, choose, keep; what was kept before comes back as it is."""
         self.certificate.require(at_most=self.share)  # Thm 3, before anything is spent; and again where it is chosen
 
-        def act(booking: Booking) -> str:
+        def act(ledger_reference: LedgerReference) -> str:
             histogram = count()
             index = chosen(self, histogram, noise)
-            return build_choice(self, index, histogram.public_records, booking).to_json()
+            return build_choice(self, index, histogram.public_records, ledger_reference).to_json()
 
         return read_kept(spend.step(self.cost, self.candidates.questions, "", act), choice_from_json)
 
@@ -86,7 +86,7 @@ class Choice(ChoiceFacts, Displayed, Planned[ChoiceRelease]):
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, sealed."""
-        return sealed({"format": CHOICE_PLAN.written, "title": str(self.pick), **self.essence()})
+        return sealed({"format": CHOICE_PLAN.written, "title": str(self.pick), **self.payload()})
 
 
 def certified_scale(cost_of_one: Fraction, share: Fraction) -> float:

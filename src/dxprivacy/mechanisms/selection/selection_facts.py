@@ -78,17 +78,17 @@ class ChoiceFacts(Facts):
 
     @cached_property
     def worst_epsilon(self) -> float:
-        """The plain-DP reading: the largest loss over all pairs."""
+        """The standard-DP reading: the largest loss over all pairs."""
         return largest_loss(self.cost)[0]
 
     @cached_property
     def plain(self) -> Extreme | None:
-        """The closest pair that the choice tells apart: plain DP as strict protects all pairs like that one."""
+        """The closest pair that the choice separates: standard DP at the strictest ε protects all pairs like it."""
         return closest_told_apart(self.workload, self.metric)
 
     @cached_property
     def gain(self) -> float:
-        """How many times larger the scale of plain DP would be, as strict as the closest pair that is told apart.
+        """How many times larger the scale of standard DP would be, as strict as the closest pair that is told apart.
 
         Not below 1: our scale is the largest of D / d, and theirs the largest D over the least d.
         """
@@ -126,7 +126,7 @@ class ChoiceFacts(Facts):
                 hints=["larger units, or narrower ranges"],
             )
 
-    def essence(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
         """For JSON: what a planned choice and its release have in common, enough to check both from the file alone."""
         return {
             "name": self.name,

@@ -1,4 +1,4 @@
-"""A released choice: what was chosen, among what, and the promise; never a score."""
+"""A released choice: what was chosen, among what, and the guarantee; never a score."""
 
 import json
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from dxprivacy.formats.writing_files import CHOICE as CHOICE_FILE
 from dxprivacy.formats.writing_files import LATEX, MARKDOWN, write_file
 from dxprivacy.mechanisms.selection.selection_facts import ChoiceFacts
 from dxprivacy.releases.deployment import Made
-from dxprivacy.releases.guarantee import promise_of, public_people
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.guarantee import guarantee_of, public_people
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.releases.release_base import Released, common_of
 from dxprivacy.tabular import NUMBER, TEXT, Columns, Printable, Tabular
 from dxprivacy.wording import digits, plural
@@ -22,7 +22,7 @@ KEPT = "The choice is kept in the ledger; choosing again returns it, at no cost.
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceRelease(Released, Tabular, Printable):
-    """What was chosen, the promise that goes with it, and what is needed to check it.
+    """What was chosen, the guarantee that goes with it, and what is needed to check it.
 
     >>> import tempfile, pandas, dxprivacy as dx
     >>> policy = dx.Policy.parse('''title = "Survey"
@@ -79,15 +79,15 @@ class ChoiceRelease(Released, Tabular, Printable):
         return write_file(target, text(), kind, note=KEPT)
 
 
-def build_choice(choice: ChoiceFacts, index: int, records: int, booking: Booking) -> ChoiceRelease:
+def build_choice(choice: ChoiceFacts, index: int, records: int, ledger_reference: LedgerReference) -> ChoiceRelease:
     """The release of a chosen index."""
     facts: dict[str, Any] = {
-        **{key: value for key, value in choice.essence().items() if key != "name"},
-        "ledger": booking.to_dict(),
+        **{key: value for key, value in choice.payload().items() if key != "name"},
+        "ledger": ledger_reference.to_dict(),
         "software": software(),
         **public_people(choice.metric.universe, records),
     }
-    words = promise_of(choice.metric, choice.worst_epsilon, records, booking.ledger, booking.so_far)
+    words = guarantee_of(choice.metric, choice.worst_epsilon, records, ledger_reference.ledger, ledger_reference.so_far)
     public = records if choice.metric.universe.absent is None else None
     label = choice.candidates.labels[index]
     return ChoiceRelease(
@@ -95,19 +95,19 @@ def build_choice(choice: ChoiceFacts, index: int, records: int, booking: Booking
         title=str(choice.pick),
         chosen=label,
         index=index,
-        promise=words,
+        guarantee=words,
         records=public,
         facts=facts,
     )
 
 
-def rehearse_choice(choice: ChoiceFacts, records: int, booking: Booking) -> None:
+def dry_run_choice(choice: ChoiceFacts, records: int, ledger_reference: LedgerReference) -> None:
     """Make the text of a release as if the first candidate, and that with the longest name, had been chosen: what can
     fail fails here.
     """
     labels = choice.candidates.labels
     for index in {0, max(range(len(labels)), key=lambda k: len(labels[k]))}:
-        build_choice(choice, index, records, booking).to_json()
+        build_choice(choice, index, records, ledger_reference).to_json()
 
 
 def choice_from_json(text: str) -> ChoiceRelease:

@@ -40,7 +40,7 @@ from dxprivacy.privacy.refusals import separates
 from dxprivacy.privacy.repair import Allowance, repaired
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.asking import gather
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import json_text, shown
 
@@ -75,22 +75,22 @@ class SmallDbPlan(SmallDbFacts, Planned[Made]):
             return "no better than a guess: a constant for each answer errs as little"
         return ""
 
-    def rehearse(self, records: int, booking: Booking) -> None:  # noqa: ARG002
+    def dry_run(self, records: int, ledger_reference: LedgerReference) -> None:  # noqa: ARG002
         """Refuse another number of records; what the report says of it can be said."""
         require_number(self.records, records)
-        json_text(self.essence())
+        json_text(self.payload())
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Made:  # noqa: ARG002
         small = small_database(self, count, noise, spend)
         released = bounded_rows(self.workload, small.answers, self.bounds)
-        return Made(small_histogram(small), released, {"plan": self.essence()})
+        return Made(small_histogram(small), released, {"plan": self.payload()})
 
     def __str__(self) -> str:
         return shown(self)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the public facts."""
-        return self.essence()
+        return self.payload()
 
 
 def make_smalldb(

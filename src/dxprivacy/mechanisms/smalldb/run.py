@@ -18,7 +18,7 @@ from dxprivacy.mechanisms.smalldb.enumeration import by_enumeration
 from dxprivacy.mechanisms.smalldb.rejection import by_rejection
 from dxprivacy.mechanisms.smalldb.smalldb_facts import SmallDbFacts
 from dxprivacy.mechanisms.spending import Spending, read_kept
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.wording import OneLine, plural
 
 ROUTES: dict[str, Callable[[Draw], Ints]] = {
@@ -61,7 +61,7 @@ def small_database(
     """Reserve the plan's cost, then count, then draw; neither, where no row tells records apart."""
     plan.certificate.require(at_most=plan.share)  # Thm 5: needs max_k |A_ki - A_kj| / (s / w_k) <= d(i, j).
 
-    def act(_: Booking) -> str:
+    def act(_: LedgerReference) -> str:
         members = _drawn(plan, count(), noise)
         cells = np.flatnonzero(members)
         return json.dumps({"cells": cells.tolist(), "counts": members[cells].tolist()})

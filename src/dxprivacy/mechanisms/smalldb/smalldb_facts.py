@@ -140,7 +140,7 @@ class SmallDbFacts(Facts):
             }
         )
 
-    def essence(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
         return {
             "mechanism": "smalldb",
             "name": self.name,

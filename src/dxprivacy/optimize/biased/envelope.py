@@ -69,7 +69,7 @@ def pieces(delta: Floats, d: Floats) -> Pieces:
 
 
 def least_absolute(found: Pieces, n: float) -> float:
-    """The c that minimises `n/2 envelope(c) + c`, which is convex and piecewise linear; of several the least biased.
+    """The c that minimizes `n/2 envelope(c) + c`, which is convex and piecewise linear; of several the least biased.
 
     >>> one = pieces(np.array([1.0]), np.array([1.0]))
     >>> least_absolute(one, 3), least_absolute(one, 2), least_absolute(one, 1)
@@ -80,7 +80,7 @@ def least_absolute(found: Pieces, n: float) -> float:
 
 
 def least_squares(found: Pieces, n: float) -> tuple[float, float]:
-    """The c that minimises `n^2/4 envelope(c)^2 + 2 c^2`, which is convex, and the minimum."""
+    """The c that minimizes `n^2/4 envelope(c)^2 + 2 c^2`, which is convex, and the minimum."""
     if not len(found.heights):
         return 0.0, 0.0
     h, s = found.heights, found.slopes

@@ -1,6 +1,6 @@
 """Joint steps in shapes and scales, as linear programmes.
 
-`c X` is linearised around the present shapes and scales (or c is held: the paper's block coordinate descent), which
+`c X` is linearized around the present shapes and scales (or c is held: the paper's block coordinate descent), which
 leaves a convex problem under the linear privacy of the shapes.  Its squares of few numbers are replaced by tangents,
 and its pairs by those that matter, both added as the solution calls for them.  Shapes between two that keep the
 distances keep them too, so a search along the way gives a better feasible point or none: nothing has to be repaired.
@@ -85,7 +85,7 @@ def _towards(
     watch: Watch,
     move_scales: bool,
 ) -> tuple[Floats | None, Ints]:
-    """The shapes that the linearised problem likes best, and the pairs that it needed."""
+    """The shapes that the linearized problem likes best, and the pairs that it needed."""
     first, second, d = problem.pairs.essential
     most = max(_ENTRIES // len(kept), 10)
     loads = _loads(shapes, first, second, d)

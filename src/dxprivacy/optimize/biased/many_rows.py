@@ -24,7 +24,7 @@ from dxprivacy.optimize.deadline import Watch
 Progress = Callable[[str, float], None]
 _WORTH = 1e-6  # a smaller gain is not worth a bias
 _Found = tuple[float, str, Floats, int]  # loss, name, shapes, rounds
-MAJORISE, DESCENT = "majorise-minimise", "block coordinate descent"
+MAJORIZE, DESCENT = "majorize-minimize", "block coordinate descent"
 _ROUNDS = 12
 _PASSES = 3
 _FINALISTS = 3
@@ -94,15 +94,15 @@ def _best(problem: Problem, c0: Floats, plain: float, watch: Watch, progress: Pr
         tell(name)(loss)
 
     shapes = search(problem, start, watch)
-    note(MAJORISE, shapes, 1)
+    note(MAJORIZE, shapes, 1)
     if not watch.over:
-        note(MAJORISE, rebalance(problem, refit(problem, shapes), watch), 2)
+        note(MAJORIZE, rebalance(problem, refit(problem, shapes), watch), 2)
     heavy = np.argsort(-problem.weights * problem.ranges**2, kind="stable")  # by what a constant would cost
     for k in heavy[:_FIRST]:
         if watch.over:
             break
         alone = leftovers(problem, np.zeros_like(start), np.append(k, heavy))
-        note(MAJORISE, rebalance(problem, alone, watch), 1)
+        note(MAJORIZE, rebalance(problem, alone, watch), 1)
     shapes, rounds = descend(problem, start, watch, move_scales=False, rounds=_ROUNDS, progress=tell(DESCENT))
     note(DESCENT, rebalance(problem, shapes, watch), rounds)
     for loss, name, shapes, rounds in _finalists(found, _FINALISTS if start.size <= _SMALL else 1):

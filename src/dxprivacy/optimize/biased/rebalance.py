@@ -1,4 +1,4 @@
-"""Majorise-minimise: how much of the distances each row gets, and which rows are better answered by a constant.
+"""Majorize-minimize: how much of the distances each row gets, and which rows are better answered by a constant.
 
 With its share s of the row left, answer k costs `n^2 (bias at s)^2 + 2 (s / w)^2`, w being its precision.  At any fixed
 s that is above the true cost, which takes the best s, and it is convex in w: the unbiased problem with weights a s^2,
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.optimize.barrier import optimise
+from dxprivacy.optimize.barrier import optimize
 from dxprivacy.optimize.biased.shapes import Problem
 from dxprivacy.optimize.deadline import Watch
 from dxprivacy.optimize.pair_constraints import SparsePairs
@@ -44,7 +44,7 @@ def search(problem: Problem, start: Floats, watch: Watch) -> Floats:
     scales, loss = problem.settle(best)
     count = len(start)
     large = count * len(problem.pairs.essential[0]) > _LARGE
-    starts = [] if large else [_favour(problem, start, k) for k in range(min(count, 12))]
+    starts = [] if large else [_favor(problem, start, k) for k in range(min(count, 12))]
     for shapes in starts:
         found = rebalance(problem, shapes, watch)
         after, value = problem.settle(found)
@@ -67,7 +67,7 @@ def search(problem: Problem, start: Floats, watch: Watch) -> Floats:
     return rebalance(problem, best, watch)
 
 
-def _favour(problem: Problem, start: Floats, k: int) -> Floats:
+def _favor(problem: Problem, start: Floats, k: int) -> Floats:
     """Row k before all others."""
     weights = np.full(len(start), 1e-3)
     weights[k] = 1.0
@@ -84,6 +84,6 @@ def _share(problem: Problem, shapes: Floats, weights: Floats) -> Floats:
     result = np.zeros_like(shapes)
     if len(keep):
         matrix: Any = csr_array(loads[keep].T)
-        found = optimise(SparsePairs(matrix, d), weights[keep], 2, np.full(len(keep), np.inf), tolerance=1e-6)
+        found = optimize(SparsePairs(matrix, d), weights[keep], 2, np.full(len(keep), np.inf), tolerance=1e-6)
         result[keep] = shapes[keep] * found.w[:, None]
     return problem.within(result)

@@ -18,7 +18,7 @@ _STEPS = 60
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Minimise `sum_k a_k (n^2 max_i (P_ki - Q_ki)^2 + 2 c_k^2)`; every row of Q differs on some pair."""
+    """Minimize `sum_k a_k (n^2 max_i (P_ki - Q_ki)^2 + 2 c_k^2)`; every row of Q differs on some pair."""
 
     Q: Floats
     pairs: ClosedPairs

@@ -1,4 +1,4 @@
-"""The bound of SmallDB and MWEM, minimised exactly: rows that all keep to one scale c (MATH 3c).
+"""The bound of SmallDB and MWEM, minimized exactly: rows that all keep to one scale c (MATH 3c).
 
 Their error is at most `n max_q ||q - P_q|| + kappa c^(1/3)`: the first term is n/2 times an envelope of lines, the
 second is concave, so the sum is concave on each piece and its minimum lies on a corner.  At c = 0 the bound is best for
@@ -28,7 +28,7 @@ class Envelope:
 
 
 def surrogate(Q: Any, first: Any, second: Any, distances: Any, n: Any, kappa: Any) -> Envelope:
-    """Minimise `n max_q ||q - P_q|| + kappa c^(1/3)` over c >= 0 and rows with `|P_i - P_j| <= c d(i, j)`.
+    """Minimize `n max_q ||q - P_q|| + kappa c^(1/3)` over c >= 0 and rows with `|P_i - P_j| <= c d(i, j)`.
 
     >>> surrogate([[0, 1]], [0], [1], [1.0], n=10, kappa=1).c
     1.0

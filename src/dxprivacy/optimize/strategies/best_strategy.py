@@ -1,6 +1,6 @@
 """The best strategy for a small universe that known recipes find: structure first, searches after, the minimum kept.
 
-The order is that of the recipes' promise, so that a short time still gives the best of the closed forms.  All work is
+The order is that of the recipes' guarantee, so that a short time still gives the best of the closed forms.  All work is
 limited by iterations, so that results do not depend on the load, unless a watch cuts the search short.  Cells are
 renamed along an order that the pairs (or the workload) give, so that their names do not matter.
 """
@@ -54,7 +54,7 @@ def choose(
     essential = problem.essential
     order = seriation(essential)
     back = np.argsort(order)
-    unit = essential.normalised.renamed(order)
+    unit = essential.normalized.renamed(order)
     # Those in a hurry look for grids where there is most to be gained: as many questions as cells, at least.
     known = bases(unit, watch, grids=effort != "quick" or workload is None or len(workload) >= problem.cells)
     best = unit.found(known[0].name, known[0].rows(unit))
@@ -86,10 +86,10 @@ def choose(
 
 def _around_a_hub(problem: Problem, effort: Effort, watch: Watch) -> Iterator[Candidate]:
     """A strategy of the other cells, where one cell is linked to all of them."""
-    centre = hub(problem)
-    if centre is not None:
-        rest = choose(centre.rest, effort=effort, watch=watch)
-        rows = centre.extended(problem, rest.rows) if rest.total < np.inf else None
+    center = hub(problem)
+    if center is not None:
+        rest = choose(center.rest, effort=effort, watch=watch)
+        rows = center.extended(problem, rest.rows) if rest.total < np.inf else None
         if rows is not None:
             yield rest.name, rows
 

@@ -3,7 +3,7 @@
 The graph of the pairs is then a product: it has a coordinate for each attribute, and every pair differs in exactly one.
 Its finest factors are found as in any graph (Feigenbaum, Hershberger and Schäffer 1985): two pairs belong to the same
 factor if distances tell them apart (|u - x| + |v - y| differs from |u - y| + |v - x|), or if they meet in the only
-common neighbour of their other ends; and so on transitively.  Whatever this proposes is checked against the list of
+common neighbor of their other ends; and so on transitively.  Whatever this proposes is checked against the list of
 pairs: every place once, every pair along one axis, each as often as there are places along the others.
 
 An axis is a line, a line and one value that is linked to all others (`other`: missing or invalid), or a list of values
@@ -170,7 +170,7 @@ def _axis(n: int, low: Ints, high: Ints, limits: Floats, mine: Any) -> tuple[Axi
 
 
 def _path(linked: Any) -> list[int] | None:
-    """The places in an order in which just neighbours are linked, from the end with the lower number; or None."""
+    """The places in an order in which just neighbors are linked, from the end with the lower number; or None."""
     size = len(linked)
     degrees = linked.sum(axis=0)
     ends = np.flatnonzero(degrees == 1)

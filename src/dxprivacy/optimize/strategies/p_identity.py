@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.optimize.barrier import optimise
+from dxprivacy.optimize.barrier import optimize
 from dxprivacy.optimize.deadline import Watch
 from dxprivacy.optimize.pair_constraints import SparsePairs
 from dxprivacy.optimize.strategies.few_rows import cells_and_rows
@@ -40,7 +40,7 @@ class Space:
 
 def cell_space(problem: Problem, budgets: Floats | None = None) -> Space:
     """The cells of a problem, with budgets that keep its pairs."""
-    return Space(problem.centred, cell_budgets(problem) if budgets is None else budgets, free=True)
+    return Space(problem.centered, cell_budgets(problem) if budgets is None else budgets, free=True)
 
 
 def edge_space(tree: Tree) -> Space:
@@ -55,12 +55,12 @@ def cell_budgets(problem: Problem) -> Floats:
     limits = problem.limits
     if limits.max() <= limits.min() * (1 + 1e-12):
         return np.full(problem.cells, limits.min() / 2)
-    weights = np.diagonal(problem.centred)
+    weights = np.diagonal(problem.centered)
     weights = np.maximum(weights, 1e-6 * max(float(weights.max()), 1e-300))
     pairs = np.arange(len(limits))
     ends = (np.concatenate([pairs, pairs]), np.concatenate([problem.first, problem.second]))
     loads = csr_matrix((np.ones(2 * len(pairs)), ends), shape=(len(pairs), problem.cells))
-    return optimise(SparsePairs(loads, limits), weights, 2, np.full(problem.cells, np.inf), tolerance=1e-4).w
+    return optimize(SparsePairs(loads, limits), weights, 2, np.full(problem.cells, np.inf), tolerance=1e-4).w
 
 
 def objective(space: Space, p: int, y: Floats) -> tuple[float, Floats]:

@@ -1,6 +1,6 @@
 """A search over all entries of a strategy, for those who can wait: smoothed, descended, sharpened, measured exactly.
 
-It minimises log tr(G M^-1) + 2 log load, which no scaling of the rows changes.  For a gradient, |x| becomes
+It minimizes log tr(G M^-1) + 2 log load, which no scaling of the rows changes.  For a gradient, |x| becomes
 sqrt(x^2 + width^2) and the maximum over pairs a power mean; both are sharpened stage by stage.  What is kept is the
 best exact total of any stage, so the search never returns anything worse than its start.
 """
@@ -45,13 +45,13 @@ class Smoothed:
         A = flat.reshape(-1, n)
         X = A - A.sum(axis=1, keepdims=True) / n
         M = X.T @ X
-        M += M.trace() / n**2  # only along the all-ones vector, which the centred Gram matrix does not see
+        M += M.trace() / n**2  # only along the all-ones vector, which the centered Gram matrix does not see
         try:
             back = np.linalg.inv(np.linalg.cholesky(M))
         except np.linalg.LinAlgError:
             return 1e10, np.zeros_like(flat)
         inverse = back.T @ back
-        T = inverse @ self.problem.centred
+        T = inverse @ self.problem.centered
         error = float(T.trace())
         if not error > 0:
             return 1e10, np.zeros_like(flat)

@@ -77,7 +77,7 @@ def _shapes(reach: int) -> list[tuple[int, int, int, bool]]:
 
 def _error(problem: Problem, rows: Floats, share: float) -> float:
     cells = np.full(problem.cells, (1 - share) * problem.limits.min() / 2)
-    return 2 * cells_and_rows(cells, share * rows, problem.centred, free=True)[0]
+    return 2 * cells_and_rows(cells, share * rows, problem.centered, free=True)[0]
 
 
 def _best_share(problem: Problem, rows: Floats) -> Ramps:

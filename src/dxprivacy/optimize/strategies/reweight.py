@@ -1,7 +1,7 @@
 """Given rows, the best weights: least squares and the least noise in turn, which never makes the error larger.
 
 For fixed weights w, least squares gives each row's part in the workload's error; for a fixed reconstruction the error
-is a sum of parts / w^2, convex under the pairs' limits, and `optimize` solves it.  Each step minimises the same
+is a sum of parts / w^2, convex under the pairs' limits, and `optimize` solves it.  Each step minimizes the same
 function in one of its two arguments.
 """
 
@@ -10,7 +10,7 @@ from hashlib import blake2b
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.optimize.barrier import optimise
+from dxprivacy.optimize.barrier import optimize
 from dxprivacy.optimize.deadline import Watch
 from dxprivacy.optimize.pair_constraints import SparsePairs
 from dxprivacy.optimize.strategies.strategy_problem import Problem
@@ -78,7 +78,7 @@ def reweighted(
         free = np.full(int(keep.sum()), np.inf)
         weights = np.zeros(len(parts))
         pairs = SparsePairs(loads[:, keep], problem.limits)
-        weights[keep] = optimise(pairs, parts[keep], 2, free, tolerance=1e-5).w
+        weights[keep] = optimize(pairs, parts[keep], 2, free, tolerance=1e-5).w
         each = weights[groups]
         total = problem.total(rows * each[:, None])
         if not total < least:

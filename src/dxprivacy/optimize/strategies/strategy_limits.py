@@ -66,8 +66,8 @@ def limit(problem: Problem, *, cuts: bool = True, watch: Watch | None = None) ->
     watch = watch or Watch()
     if not len(problem.root):
         return Limit(0.0, "l2")
-    unit = problem.essential.normalised
-    back = float(np.trace(problem.centred)) / float(problem.essential.limits.max()) ** 2
+    unit = problem.essential.normalized
+    back = float(np.trace(problem.centered)) / float(problem.essential.limits.max()) ** 2
     odd = [c for c in classes(unit) if not bipartite(unit.cells, unit.first[c], unit.second[c])]
     by_cuts = 0 < len(odd) <= _MOST_CLASSES
     patient = cuts and not by_cuts

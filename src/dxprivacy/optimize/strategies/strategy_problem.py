@@ -71,7 +71,7 @@ class Problem:
         return len(self.gram)
 
     @cached_property
-    def centred(self) -> Floats:
+    def centered(self) -> Floats:
         """The Gram matrix on the complement of the all-ones vector."""
         G = self.gram
         mean = G.mean(axis=0)
@@ -79,16 +79,16 @@ class Problem:
 
     @cached_property
     def root(self) -> Floats:
-        """R with R'R = the centred Gram matrix; what is zero but for rounding is zero."""
-        values, vectors = np.linalg.eigh(self.centred)
+        """R with R'R = the centered Gram matrix; what is zero but for rounding is zero."""
+        values, vectors = np.linalg.eigh(self.centered)
         keep = values > values[-1] * 1e-14 * self.cells
         return np.asarray((vectors[:, keep] * np.sqrt(values[keep])).T, dtype=np.float64)
 
     @cached_property
-    def normalised(self) -> "Problem":
+    def normalized(self) -> "Problem":
         """The same problem in other units: a largest limit of 1, a Gram matrix of trace 1 on the complement."""
-        scale = max(float(np.trace(self.centred)), np.finfo(float).tiny)
-        return Problem(self.centred / scale, self.first, self.second, self.limits / self.limits.max())
+        scale = max(float(np.trace(self.centered)), np.finfo(float).tiny)
+        return Problem(self.centered / scale, self.first, self.second, self.limits / self.limits.max())
 
     @cached_property
     def essential(self) -> "Problem":

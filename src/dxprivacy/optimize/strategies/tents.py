@@ -1,4 +1,4 @@
-"""Hats for a grid whose distances add up: smooth counts of neighbourhoods, prefix counts along each axis, and cells.
+"""Hats for a grid whose distances add up: smooth counts of neighborhoods, prefix counts along each axis, and cells.
 
 Along a line, hats of width s (1 at their middle, 0 from s cells on) add up to 1 everywhere, and one step changes all
 of them together by 2/s: products of hats over all axes cost a step along axis a no more than 2/s_a, since those along
@@ -172,7 +172,7 @@ class _Shape:
         return cls(problem, cells, along) if few else None
 
     def __init__(self, problem: Problem, cells: Grid, along: list[Floats]) -> None:
-        self.gram = problem.centred
+        self.gram = problem.centered
         self.cells = cells
         self.along = along
         self.hats = cells.products(along)

@@ -86,7 +86,7 @@ def coding(gram: Floats, count: int, *, mean: float, iterations: int = 2000) -> 
     y = start_of(count, n, 0).ravel()
     options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-9}
     for penalty in _PENALTIES:
-        objective = partial(penalised, weighted, count, penalty)
+        objective = partial(penalized, weighted, count, penalty)
         found = minimize(objective, y, jac=True, method="L-BFGS-B", bounds=[(0.0, _MOST)] * len(y), options=options)
         y = np.asarray(found.x, dtype=np.float64)
     mixed, part = _parts(count, n, y)
@@ -97,7 +97,7 @@ def coding(gram: Floats, count: int, *, mean: float, iterations: int = 2000) -> 
     return rows if total(weighted, rows) < total(weighted, np.eye(n)) else np.eye(n)
 
 
-def penalised(gram: Floats, count: int, penalty: float, y: Floats) -> tuple[float, Floats]:
+def penalized(gram: Floats, count: int, penalty: float, y: Floats) -> tuple[float, Floats]:
     """log tr(G (A'A)^-1), and what the image of the all-ones vector varies by, at the parameters; and its gradient.
 
     A = [diag(a); T a] with a = 1 / (1 + sum of P + Q), T = P - Q: columns have a norm of at most 1, whatever P and Q.

@@ -1,7 +1,7 @@
-"""Downhill to a local optimum of the tables' precisions, by majorising and minimising.
+"""Downhill to a local optimum of the tables' precisions, by majorizing and minimizing.
 
 `1/m_S`, with m_S a sum of squares, is at most `sum_T share_ST^2 / (gain_ST w_T^2)` for any shares that add up to 1,
-with equality at the present shares.  Minimising that instead, `sum_T a_T / w_T^2` under one linear constraint per
+with equality at the present shares.  Minimizing that instead, `sum_T a_T / w_T^2` under one linear constraint per
 attribute, is convex and separable, hence a concave problem in one multiplier per attribute: a few Newton steps.
 Every step lowers the error; stretched steps are tried first.  A precision that is 0 stays 0, so the start decides which
 tables are in play, and a table that fades away is dropped.
@@ -75,7 +75,7 @@ def descend(
 
 
 def separable(loads: Floats, a: Floats, multipliers: Floats, slack: float) -> tuple[Floats, Floats]:
-    """Nearly minimise `sum a / w^2` under `loads @ w <= 1`, for a sum of about 1; returns w and the multipliers.
+    """Nearly minimize `sum a / w^2` under `loads @ w <= 1`, for a sum of about 1; returns w and the multipliers.
 
     The dual, `sum 3 a^(1/3) (u/2)^(2/3) - sum multipliers` with `u = loads' multipliers`, is concave.  A barrier of
     `slack * log` keeps the multipliers positive: then w is finite and off the optimum by at most attributes * slack.

@@ -60,8 +60,8 @@ class Axis:
         image = moments.sum(axis=0)
         if np.ptp(image) > _COMMUTES * abs(float(image.mean())):
             raise UsageError("the rows must tell the mean of all values apart from everything else")
-        centred = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
-        contrast = float(np.trace(np.linalg.solve(moments, centred))) / n
+        centered = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
+        contrast = float(np.trace(np.linalg.solve(moments, centered))) / n
         return cls(n, contrast, float(gram.mean()), float(moments.mean()))
 
 

@@ -4,7 +4,7 @@ A table whose rows have noise of scale 1/w changes, when a record is replaced, b
 attributes (see `measured_table`).  Three kinds of linear constraints follow, and any of them may hold together:
 
     attribute a   sum over tables with a of 2 w <= budget_a        distances add up over attributes
-    together      sum over tables of 2 w <= budget                 one distance for every two records (plain DP)
+    together      sum over tables of 2 w <= budget                 one distance for every two records (standard DP)
     presence      sum over tables of w <= budget                   a record comes or goes: it counts once in each table
 
 The first is exact.  So is the third.  The second is exact for whole tables: two records that differ in every attribute

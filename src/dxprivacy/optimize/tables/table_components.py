@@ -41,7 +41,7 @@ Attributes = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """Minimise `2 sum_S importance_S / (gains @ w^2)_S` under `loads @ w <= 1`."""
+    """Minimize `2 sum_S importance_S / (gains @ w^2)_S` under `loads @ w <= 1`."""
 
     axes: tuple[Axis, ...]
     asked: dict[Attributes, float]  # the weight of each asked table

@@ -1,7 +1,7 @@
 """From noisy tables to consistent estimates of the asked ones: least squares, component by component.
 
 Every measured table gives an unbiased estimate of each component that it informs (see `table_components`), and in one
-component all tables have the same covariance up to a factor: so generalised least squares over everything that was
+component all tables have the same covariance up to a factor: so generalized least squares over everything that was
 measured is the average of these estimates, weighted by `1 / (variance * rows)`.  An asked table is the sum of its
 components; estimates of different tables therefore agree wherever they overlap.  The total is public, or, where it is
 private, the component of no attributes, estimated like any other.  Nothing larger than a table is ever built.

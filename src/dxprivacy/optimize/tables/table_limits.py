@@ -9,7 +9,7 @@ of cells), and f the part of these pairs that a cut can separate:
     together      all pairs of the N cells: 2 dim_S N / (N - 1) but for the total; floor(N^2 / 4) of N (N - 1) / 2
     presence      every cell and `absent`: dim_S, also for the total; all of them
 
-Whatever the maximiser does, its answer is a limit.  It is the limit under the discrete metric: every two values of
+Whatever the maximizer does, its answer is a limit.  It is the limit under the discrete metric: every two values of
 attribute a are `budget_a` apart.  Where some are farther apart (a line), strategies that are no tables may go below.
 """
 
@@ -49,7 +49,7 @@ def limit(
         room.append(budget**2 * _separable(sizes, constraint.about, used))
     reached: Floats = np.array(reach)
     tells = reached.max(axis=1) > 0
-    return 2 * _maximised(c / c.max(), reached[tells], np.array(room)[tells]) * float(c.max())
+    return 2 * _maximized(c / c.max(), reached[tells], np.array(room)[tells]) * float(c.max())
 
 
 def _reach(sizes: Sequence[int], s: Attributes, about: int, used: Sequence[int]) -> float:
@@ -88,7 +88,7 @@ def unbiased_limit(
     return total * (1 - 1e-12)
 
 
-def _maximised(c: Floats, reach: Floats, room: Floats) -> float:
+def _maximized(c: Floats, reach: Floats, room: Floats) -> float:
     """max over p of (sum sqrt(c u))^2 / (p . room), u = reach' p: concave in p once scaled, smooth in log p."""
     from scipy.optimize import minimize
 

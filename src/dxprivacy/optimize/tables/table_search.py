@@ -1,6 +1,6 @@
 """From local optima to a good one: starts that cover the kinds of plan that win, then single changes while they help.
 
-A start says which attributes are halved and which orders of tables are favoured.  The changes are those of
+A start says which attributes are halved and which orders of tables are favored.  The changes are those of
 `table_moves`, the most promising first.  What is tried depends on the problem alone, so the same problem has the same
 answer unless a deadline cuts the search short.
 """
@@ -19,7 +19,7 @@ from dxprivacy.optimize.tables.table_moves import MOST_ROWS, moves
 
 _TRIES = 400_000  # tables x descents that the search may make; a descent costs about 20 microseconds a table
 _PATIENCE = 25
-_FAVOURED = 0.02  # how much less the other codings have at the start
+_FAVORED = 0.02  # how much less the other codings have at the start
 _BY_SIZE = (0.0, 0.25, 0.5)  # powers of their rows by which tables that share one budget start
 
 
@@ -104,7 +104,7 @@ def _climbed(state: Search, starts: Callable[[Search], None]) -> Found:
 
 
 def _classic(state: Search) -> None:
-    """The codings that help, some orders of tables favoured, and the chain."""
+    """The codings that help, some orders of tables favored, and the chain."""
     halved = _codings(state)
     for factor in (0.5, 2.0, 0.2):
         state.try_from(_start(state.system, halved, factor))
@@ -143,12 +143,12 @@ def _start(system: System, halved: Iterable[int], factor: float = 1.0) -> Floats
     chosen = frozenset(halved).intersection(system.binary)
     rank = np.array([len(t.attributes) for t in system.tables])
     own = np.array([t.halved == tuple(a for a in t.attributes if a in chosen) for t in system.tables])
-    w = np.where(own, 1.0, _FAVOURED) * factor**rank
+    w = np.where(own, 1.0, _FAVORED) * factor**rank
     return np.where(rank <= max(map(len, system.asked)), w, 0.0)
 
 
 def _by_size(system: System, power: float, *, whole: bool) -> Floats:
-    """All tables, or all without halved attributes, large ones favoured: where they share a budget, each pays once."""
+    """All tables, or all without halved attributes, large ones favored: where they share a budget, each pays once."""
     rows = np.array([float(t.rows(system.sizes)) for t in system.tables])
     kept = np.array([not (whole and t.halved) for t in system.tables])
     return np.where(kept, (rows / rows.max()) ** power, 0.0)

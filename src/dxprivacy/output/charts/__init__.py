@@ -1,8 +1,8 @@
 """Pictures of policies, plans, releases and ledgers, as Vega-Lite specifications that show and save themselves.
 
     dx.plots.policy(policy)        who is protected from what: a map of places, tables of pairs, bars by difference
-    dx.plots.plan(plan)            how wrong each answer will be, beside plain DP and the target
-    dx.plots.trade(plan)           what is promised more, and what less, than by plain DP
+    dx.plots.plan(plan)            how wrong each answer will be, beside standard DP and the target
+    dx.plots.trade(plan)           what is guaranteed more, and what less, than by standard DP
     dx.plots.gain(plan)            how much noise is saved
     dx.plots.release(release)      the answers with their intervals
     dx.plots.budget(ledger)        what is used of each pair's ε, by attribute and by distance

@@ -26,7 +26,7 @@ def on(channel: Spec, field: str) -> Spec:
 
 
 def itself(field: str) -> Spec:
-    """The field holds the colour, or the width, as it is drawn."""
+    """The field holds the color, or the width, as it is drawn."""
     return nominal(field, scale=None)
 
 

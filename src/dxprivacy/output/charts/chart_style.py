@@ -1,4 +1,4 @@
-"""How pictures look: one accent for what is ours, grey for plain DP, labels on the marks, no legends (UX section 3).
+"""How pictures look: one accent for what is ours, gray for standard DP, labels on the marks, no legends (UX section 3).
 
 The title states the finding, the subtitle the reading rule.
 """
@@ -9,7 +9,7 @@ from typing import Any
 from dxprivacy.errors import one_line
 from dxprivacy.wording import short
 
-ACCENT, INK, GREY, PALE, TINT = "#0b5fa5", "#222222", "#767676", "#d4d4d4", "#c9dcee"
+ACCENT, INK, GRAY, PALE, TINT = "#0b5fa5", "#222222", "#767676", "#d4d4d4", "#c9dcee"
 WIDTH = 560
 LABEL = 40
 
@@ -24,14 +24,14 @@ CONFIG: dict[str, Any] = {
         "fontWeight": "bold",
         "color": INK,
         "subtitleFontSize": 11.5,
-        "subtitleColor": GREY,
+        "subtitleColor": GRAY,
         "subtitlePadding": 4,
         "offset": 12,
         "frame": "bounds",
     },
     "axis": {
         "labelColor": INK,
-        "titleColor": GREY,
+        "titleColor": GRAY,
         "titleFontWeight": "normal",
         "titleFontSize": 11.5,
         "labelFontSize": 11,

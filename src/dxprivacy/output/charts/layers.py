@@ -10,7 +10,7 @@ from typing import Any
 
 from dxprivacy.errors import one_line
 from dxprivacy.output.charts.channels import Spec, nominal
-from dxprivacy.output.charts.chart_style import CONFIG, GREY
+from dxprivacy.output.charts.chart_style import CONFIG, GRAY
 from dxprivacy.output.charts.picture import Picture
 from dxprivacy.wording import wrap
 
@@ -56,7 +56,7 @@ def bordered(values: Sequence[Spec], look: Spec, *, width: float = 3, **channels
 
 @dataclass(frozen=True)
 class Tip:
-    """A label above a mark: text, where, colour."""
+    """A label above a mark: text, where, color."""
 
     text: str
     pixel: float
@@ -83,7 +83,7 @@ def view(width: float, height: float, layers: Sequence[Spec]) -> Spec:
 
 def empty(text: str, width: float) -> Spec:
     """A panel that has nothing to show but a word about it."""
-    return view(width, 40, [written(text, 8, 20, color=GREY)])
+    return view(width, 40, [written(text, 8, 20, color=GRAY)])
 
 
 def heading(text: str, offset: int = 6) -> Spec:

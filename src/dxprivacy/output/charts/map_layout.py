@@ -75,7 +75,7 @@ def with_all(plane: Plane) -> Plane:
     return Plane(plane.spots, low, high, plane.turn)
 
 
-def ring_around(centre: Floats, radius: float, plane: Plane, places: Places) -> list[tuple[float, float]]:
+def ring_around(center: Floats, radius: float, plane: Plane, places: Places) -> list[tuple[float, float]]:
     """All spots at a distance from a place, as a closed line on the map."""
     angle = np.linspace(0, 2 * math.pi, 73)
     if plane.turn is None:
@@ -86,17 +86,17 @@ def ring_around(centre: Floats, radius: float, plane: Plane, places: Places) -> 
             if math.isinf(p)
             else (np.abs(across) ** p + np.abs(up) ** p) ** (1 / p)
         )
-        spots = np.column_stack([centre[0] + radius * across / size, centre[1] + radius * up / size])
+        spots = np.column_stack([center[0] + radius * across / size, center[1] + radius * up / size])
     else:
         first, shrink = plane.turn
-        latitude, arc = math.radians(centre[0]), radius / float(RADIUS_KM)
+        latitude, arc = math.radians(center[0]), radius / float(RADIUS_KM)
         lat = np.arcsin(
             np.clip(math.sin(latitude) * math.cos(arc) + math.cos(latitude) * math.sin(arc) * np.cos(angle), -1, 1)
         )
         east = np.arctan2(
             np.sin(angle) * math.sin(arc) * math.cos(latitude), math.cos(arc) - math.sin(latitude) * np.sin(lat)
         )
-        at = (float(centre[1]) - first) % 360
+        at = (float(center[1]) - first) % 360
         spots = np.column_stack([(at + np.degrees(east)) * shrink, np.degrees(lat)])
     return [(a, b) for a, b in rounded(spots)]
 

@@ -1,4 +1,4 @@
-"""Shades for numbers: classes that darken in one direction, so that grey print works, and a key that names them.
+"""Shades for numbers: classes that darken in one direction, so that gray print works, and a key that names them.
 
 Dark means the same everywhere: hard to tell apart, or nothing left to tell apart with.
 """
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dxprivacy.output.charts.channels import Spec, itself, nominal, on, quantitative, span
-from dxprivacy.output.charts.chart_style import GREY, INK
+from dxprivacy.output.charts.chart_style import GRAY, INK
 from dxprivacy.output.charts.layers import layer, mark, view
 
 SHADES = ("#06325a", "#0b5fa5", "#4b8bc4", "#8fb6da", "#c9dcee", "#eef3f8")
@@ -52,7 +52,7 @@ class Ramp:
             x += _SWATCH + 20 + 6.0 * len(name)
         across = quantitative(axis=None, scale=span(0, x))
         high = {"y": {"value": 0}, "y2": {"value": _SWATCH}}
-        square = mark("rect", stroke=GREY, strokeWidth=0.6)
+        square = mark("rect", stroke=GRAY, strokeWidth=0.6)
         text = mark("text", align="left", baseline="middle", color=INK)
         drawn = [
             layer(swatches, square, x=on(across, "x"), x2={"field": "x2"}, **high, color=FILL),
@@ -62,7 +62,7 @@ class Ramp:
 
 
 FILL = itself("c")
-"""A channel: the field `c` is the colour itself."""
+"""A channel: the field `c` is the color itself."""
 
 EPSILON = Ramp(
     (0.1, 0.5, 1, 3, 6),

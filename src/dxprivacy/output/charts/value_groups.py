@@ -1,4 +1,4 @@
-"""The values of an attribute in at most so many groups: each value by itself, or neighbours together.
+"""The values of an attribute in at most so many groups: each value by itself, or neighbors together.
 
 Where a picture shows a group, it shows the worst pair in it: nothing is averaged.  Numbers are grouped at round
 numbers, days by months, quarters or years, everything else in the order of the policy; `other` stays by itself.
@@ -22,7 +22,7 @@ _STRETCH = 24
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of neighbouring values: group k holds the values from starts[k] to starts[k + 1], that not included.
+    """Groups of neighboring values: group k holds the values from starts[k] to starts[k + 1], that not included.
 
     >>> from dxprivacy.universe.attributes.integers import Integers
     >>> Groups.of(Integers(name="age", low=0, high=100)).labels[:3]

@@ -1,4 +1,4 @@
-"""A policy as one page (`dxp check --html`): what it promises, who is protected from what, what to look at twice."""
+"""A policy as one page (`dxp check --html`): what it guarantees, who is protected from what, what to look at twice."""
 
 import math
 
@@ -37,7 +37,7 @@ def check_page(policy: Policy, *, command: str = "") -> str:
                 f"ever; {twice}. No data read.",
                 "lead",
             ),
-            section("Promise", listed(_promise(found), numbered=True)),
+            section("Guarantee", listed(_guarantee(found), numbered=True)),
             section("Who is protected from what", drawn(policy_picture(policy)), pairs_table(found)),
             section("To look at twice", warning_list(found), *_lists(found)),
             section("The policy itself", verbatim(policy.file.text)),
@@ -49,11 +49,11 @@ def check_page(policy: Policy, *, command: str = "") -> str:
     )
 
 
-def _promise(found: Check) -> list[str]:
+def _guarantee(found: Check) -> list[str]:
     change = "replaced by another record j"
     number = "The number of records is treated as public."
     if found.people is not None:
-        return _promise_to_people(found.people)
+        return _guarantee_to_people(found.people)
     if found.presence is not None:
         change, number = "replaced by another record j, added or removed (j = absent)", "Their number is private."
     return [
@@ -65,7 +65,7 @@ def _promise(found: Check) -> list[str]:
     ]
 
 
-def _promise_to_people(people: People) -> list[str]:
+def _guarantee_to_people(people: People) -> list[str]:
     number = "The number of people is treated as public, that of their rows is private."
     if people.max_people is not None:
         number = "How many people there are, and how many rows, is private."

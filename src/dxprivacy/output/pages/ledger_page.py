@@ -1,4 +1,4 @@
-"""A ledger as one page (`dxp ledger --html`): what was released, what each pair has used, and what was promised."""
+"""A ledger as one page (`dxp ledger --html`): what was released, what each pair has used, and what was guaranteed."""
 
 from dxprivacy.ledger import Ledger
 from dxprivacy.output.charts.picture import require
@@ -42,7 +42,7 @@ def ledger_page(ledger: Ledger, policy: Policy, *, command: str = "") -> str:
                 "The chain is intact.",
                 "lead",
             ),
-            section("Promise", listed(_promise(ledger, count), numbered=True)),
+            section("Guarantee", listed(_guarantee(ledger, count), numbered=True)),
             section("Releases", entries_table(ledger) or words("Nothing was released yet.")),
             section("Most used pairs", listed(_most_used(ledger))),
             budget_part("Budget", None, ledger.spent, metric, note),
@@ -60,7 +60,7 @@ def ledger_page(ledger: Ledger, policy: Policy, *, command: str = "") -> str:
     )
 
 
-def _promise(ledger: Ledger, count: int) -> list[str]:
+def _guarantee(ledger: Ledger, count: int) -> list[str]:
     n, people = ledger.universe.size, ledger.universe.people
     who, several = ("records i and j", "someone with several records, or with attributes that reveal one another")
     of = f"for each of the {n * (n - 1) // 2:,} pairs"

@@ -64,12 +64,12 @@ def plan_display(plan: Plan) -> str:
 
 
 def release_display(release: Release) -> str:
-    """The answers, question by question, and the promise."""
+    """The answers, question by question, and the guarantee."""
     head = f"Release {release.name}: {plural(len(release.answers), 'answer')}"
     covered = words(f"Each interval covers {release.covered}, 95 % of the time.", "note")
     answers = answers_part(release, pictures=0, most=ROWS)
-    promise = section("Promise", listed(release.promise, numbered=True))
-    return _bundle(head, _image(release_picture(release)), answers, covered, promise)
+    guarantee = section("Guarantee", listed(release.guarantee, numbered=True))
+    return _bundle(head, _image(release_picture(release)), answers, covered, guarantee)
 
 
 def policy_display(policy: Policy) -> str:
@@ -94,11 +94,11 @@ def choice_display(choice: Choice) -> str:
 
 
 def choice_release_display(release: ChoiceRelease) -> str:
-    """What was chosen, and the promise."""
+    """What was chosen, and the guarantee."""
     off = float(release.facts["short_by_at_most_95"])
     told = f"at most {digits(off)} {release.facts['short_in']}, 95 % of the time" if off else "the best, exactly"
     made = table(["", "chosen", "short of the best by"], [[release.title, release.chosen, told]], "nnp")
-    return _bundle(f"Choice {release.name}", made, section("Promise", listed(release.promise, numbered=True)))
+    return _bundle(f"Choice {release.name}", made, section("Guarantee", listed(release.guarantee, numbered=True)))
 
 
 def report_display(report: Report) -> str:

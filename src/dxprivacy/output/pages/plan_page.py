@@ -1,6 +1,6 @@
 """A plan as one page (`dxp plan --html`), and a release (`dxp release --html`): they differ in their answers only.
 
-Both hold the promise, a picture and a table, the pairs that limit the answers, the trade, what is used of the budget,
+Both hold the guarantee, a picture and a table, the pairs that limit the answers, the trade, what is used of the budget,
 the policy, and how to check all that.  They hold what the plan and the release say and nothing else: never a true
 answer.
 """
@@ -53,7 +53,7 @@ def plan_page(
             ),
             section("Errors", drawn(picture), errors_table(plan, limit), *_notes(plan)),
             section("What would meet the targets", listed(remedies(plan))),
-            section("Promise of a release", listed(_promise(plan, spent, ledger), numbered=True)),
+            section("Guarantee of a release", listed(_guarantee(plan, spent, ledger), numbered=True)),
             _why(plan, limit),
             section("What one pays for it", drawn(trade_picture(plan))),
             _budget(plan, spent, ledger),
@@ -77,7 +77,7 @@ def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) 
     >>> with folder as here, dx.Session(policy, people, ledger=f"{here}/ledger.db", new_ledger=True) as session:
     ...     plan = session.plan("count by sex", share="25%")
     ...     page = dx.plots.release_page(session.release(plan), plan, policy=policy)
-    >>> "Promise" in page
+    >>> "Guarantee" in page
     True
     """
     require(release, Release, "a release")
@@ -99,7 +99,7 @@ def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) 
                 answers_part(release),
                 *(words(f"{_capital(note)}.", "note") for note in remarks),
             ),
-            section("Promise", listed(release.promise, numbered=True)),
+            section("Guarantee", listed(release.guarantee, numbered=True)),
             _why(plan, limits(plan)),
             section("What it costs", drawn(trade_picture(plan))),
             _budget(plan, None, ""),
@@ -132,10 +132,10 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _promise(plan: Plan, spent: SumCost | None, ledger: str) -> list[str]:
+def _guarantee(plan: Plan, spent: SumCost | None, ledger: str) -> list[str]:
     people = plan.metric.universe.people
     if people is not None:
-        return _promise_to_people(plan, people, spent, ledger)
+        return _guarantee_to_people(plan, people, spent, ledger)
     n = plan.metric.universe.size
     known = f" ({plan.records:,})" if plan.records else ""
     what, records = "replaced by another record j", f"{known} is treated as public"
@@ -160,7 +160,7 @@ def _released_before(spent: SumCost | None, ledger: str) -> str:
     return f" ({plural(len(spent.costs), 'release')} in {ledger or 'the ledger'})"
 
 
-def _promise_to_people(plan: Plan, people: People, spent: SumCost | None, ledger: str) -> list[str]:
+def _guarantee_to_people(plan: Plan, people: People, spent: SumCost | None, ledger: str) -> list[str]:
     """The same where people have several rows."""
     number = "public" if people.max_people is None else "private"
     return [
@@ -185,7 +185,7 @@ def _notes(plan: Plan) -> list[str]:
 
 
 def errors_table(plan: Plan, limit: list[Limit], most: int = ROWS) -> str:
-    """A line for every answer: its error beside both readings of plain DP, and the pair that limits it."""
+    """A line for every answer: its error beside both readings of standard DP, and the pair that limits it."""
     rows = []
     targets = any(a.within is not None for a in plan.workload.answers)
     called = names(plan.workload.answers)
@@ -204,9 +204,14 @@ def errors_table(plan: Plan, limit: list[Limit], most: int = ROWS) -> str:
                 "nothing" if limit[k].pair is None else short_pair(pair_words(plan.metric, limit[k].pair), 72),
             ]
         )
-    plain_dp = ["plain DP as strict, ε", "± 95 %", "times ours", f"at ε {digits(plan.worst_epsilon)}, ± 95 %"]
+    standard_dp = [
+        "standard DP*, ε",
+        "± 95 %",
+        "times ours",
+        f"at ε {digits(plan.worst_epsilon)}, ± 95 %",
+    ]
     named = ["question", "answer"] if several else ["answer"]
-    head = [*named, "typical error", "± 95 %", *(["asked"] if targets else []), *plain_dp, "tightest pair"]
+    head = [*named, "typical error", "± 95 %", *(["asked"] if targets else []), *standard_dp, "tightest pair"]
     gain = "p" if any(row[-3].startswith("because") for row in rows) else "r"  # words break, numbers do not
     align = "l" * len(named) + "rr" + "r" * targets + f"rr{gain}rp"
     rest = f"in plan-{plan.name}.json, and dxp plan … --all shows them"
@@ -214,7 +219,7 @@ def errors_table(plan: Plan, limit: list[Limit], most: int = ROWS) -> str:
 
 
 def _plain_cells(plan: Plan, k: int) -> list[str]:
-    """Both readings of plain DP for one answer: ε, ± and how many times ours as strict; ± at our worst case."""
+    """Both readings of standard DP for one answer: ε, ± and how many times ours as strict; ± at our worst case."""
     answer, strict, worst = plan.workload.answers[k], plan.baselines.strict[k], plan.baselines.worst[k]
     if strict is None:
         return ["", "", "", ""]

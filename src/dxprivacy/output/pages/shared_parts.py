@@ -40,12 +40,12 @@ def proof_part(rows: Sequence[tuple[str, str]], command: str = "") -> str:
 def limit_words(epsilon: float) -> str:
     """A worst case in words."""
     if math.isinf(epsilon):
-        return "no limit in plain-DP terms"
-    return f"worst case ε {digits(epsilon)} in plain-DP terms"
+        return "no limit in standard-DP terms"
+    return f"worst case ε {digits(epsilon)} in standard-DP terms"
 
 
 def permitted(metric: Metric) -> str:
-    """What a policy permits in plain-DP terms."""
+    """What a policy permits in standard-DP terms."""
     return "no limit" if metric.has_infinite else f"up to ε = {digits(metric.permitted)}"
 
 

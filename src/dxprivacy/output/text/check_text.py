@@ -50,7 +50,7 @@ def check_lines(page: Check, listing: str = "") -> list[str]:
     lines += [] if page.people is None else _of_people(page.people)
     lines += [
         "",
-        f"  Worst case in plain-DP terms: {tag('bold', worst)}{tail}",
+        f"  Worst case in standard-DP terms: {tag('bold', worst)}{tail}",
         "  One plan usually uses far less; dxp plan says how much.",
     ]
     lines += notice_lines(page.warnings)

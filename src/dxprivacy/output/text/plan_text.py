@@ -275,12 +275,12 @@ def _span(values: list[float], unit: str = "") -> str:
     return f"{text} {unit}".rstrip()
 
 
-_HEAD = ("", "typical error", "± 95 %", "asked", "plain DP as strict", "", "", "at our worst", "limited by")
+_HEAD = ("", "typical error", "± 95 %", "asked", "standard DP*", "", "", "at our worst", "limited by")
 _ASKED, _PLAIN = 3, (4, 5, 6, 7)
 
 
 def _table(plan: Plan, limit: list[Limit], *, everything: bool) -> list[str]:
-    """Ours beside both readings of plain DP, the smallest error of a line marked; empty columns are left out."""
+    """Ours beside both readings of standard DP, the smallest error of a line marked; empty columns are left out."""
     grouped = _grouped(plan, everything)
     rows = [_line(plan, label, members, limit) for label, members in grouped]
     titles = [plan.workload.titles[plan.workload.answers[members[0]].question] for _, members in grouped]
@@ -311,12 +311,12 @@ def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> lis
         why = short_pair(pair_words(plan.metric, limit[members[0]].pair), _PAIR)
     else:
         why = tag("dim", "--all")
-    ours, plain_dp = _beside(plan, members, unit)
-    return [short(label, _LABEL), _span([e.typical for e in errors], unit), ours, wanted, *plain_dp, why]
+    ours, standard_dp = _beside(plan, members, unit)
+    return [short(label, _LABEL), _span([e.typical for e in errors], unit), ours, wanted, *standard_dp, why]
 
 
 def _beside(plan: Plan, members: list[int], unit: str) -> tuple[str, list[str]]:
-    """± of ours; of plain DP as strict its ε, ± and how many times ours; ± of plain DP at our worst case."""
+    """± of ours; ε, ± and how many times ours of standard DP at the strictest ε; ± of standard DP at our worst case."""
     both = plan.baselines
     widths = [plan.errors[k].half_width for k in members]
     strict = [e.half_width for k in members if (e := both.strict[k]) is not None]
@@ -339,7 +339,7 @@ def _beside(plan: Plan, members: list[int], unit: str) -> tuple[str, list[str]]:
 
 
 def gain_words(plan: Plan, question: int, gains: Sequence[float]) -> str:
-    """How many times ours plain DP's ± is; beyond all measure that tells of one close pair only, which is named."""
+    """How many times ours standard DP's ± is; beyond all measure that tells of one close pair only, which is named."""
     low, high = min(gains), max(gains)
     pair = plan.baselines.questions[question].pair
     if high > _BEYOND and pair is not None:
@@ -433,7 +433,7 @@ def _budget_lines(plan: Plan, in_ledger: bool) -> list[str]:
     epsilon, worst = plan.worst_case
     text = "no limit" if math.isinf(epsilon) else f"ε {digits(epsilon)}"
     at = f": {short_pair(pair_words(plan.metric, worst), _PAIR)}" if worst else ""
-    rows.append(["worst case", tag("bold", text), f"in plain-DP terms{at}"])
+    rows.append(["worst case", tag("bold", text), f"in standard-DP terms{at}"])
     rows.append(["share", percent(float(plan.share)), share_words(plan.share, in_ledger=in_ledger)])
     rows += _rows_each(plan.metric.universe.people)
     return lines + columns(rows, "lll")
@@ -453,18 +453,18 @@ def _public_case(plan: Plan) -> list[str]:
         return []
     pair = short_pair(pair_words(plan.metric, plan.worst_case[1]), _PAIR)
     at = f": {pair}" if plan.worst_case[1] else ""
-    return columns([["worst case", tag("bold", "no limit"), f"in plain-DP terms{at}"]], "lll")
+    return columns([["worst case", tag("bold", "no limit"), f"in standard-DP terms{at}"]], "lll")
 
 
 def baseline_words(plan: Plan) -> str:
-    """What the columns of plain DP mean, and where they beat us; nothing where nothing is compared."""
+    """What the columns of standard DP mean, and where they beat us; nothing where nothing is compared."""
     both = plan.baselines
     known = [k for k, e in enumerate(both.strict) if e is not None]
     if not known or not any(plan.scales):
         return ""
     text = (
-        "plain DP as strict: the same planner under one ε for all pairs, the least that the question tells apart, of "
-        "which it gets the part that ours gets; ε, ± and how many times ours."
+        "* Standard DP at the strictest ε: the same planner under one ε for all pairs, the least that the question "
+        "tells apart, of which it gets the part that ours gets; ε, ± and how many times ours."
     )
     if any(question.by_table for question in both.questions):
         text += " Questions of very many answers or records are taken as they are asked, with one scale for each table."
@@ -474,7 +474,7 @@ def baseline_words(plan: Plan) -> str:
     if fewer:
         text += f" {plural(fewer, 'answer')} came out wider than that: errors are made small together, not each."
     if any(e is not None for e in both.worst):
-        text += f" At our worst: plain DP at ε {digits(plan.worst_epsilon)} in all"
+        text += f" At our worst: standard DP at ε {digits(plan.worst_epsilon)} in all"
         wins = [k for k in known if (e := both.worst[k]) is not None and e.half_width < plan.errors[k].half_width]
         if wins:
             which = "every answer" if len(wins) == len(known) else f"{len(wins):,} of {plural(len(known), 'answer')}"

@@ -23,7 +23,7 @@ from dxprivacy.wording import digits
 
 def release_printed(release: Release) -> Printed:
     """A table for each question that is grouped by something; questions for one number share one."""
-    return Printed(_answers(release.answers), tuple(release_remarks(release)), release.promise)
+    return Printed(_answers(release.answers), tuple(release_remarks(release)), release.guarantee)
 
 
 def processed_printed(processed: Processed) -> Printed:
@@ -31,18 +31,18 @@ def processed_printed(processed: Processed) -> Printed:
     if processed.release is None:
         rows = [[f"{value:,.6g}"] for value in processed.values.tolist()]
         return Printed((PrintedTable("", ("value",), "r", rows),), (processed.note,))
-    return Printed(_answers(processed.answers), (processed.note,), processed.release.promise)
+    return Printed(_answers(processed.answers), (processed.note,), processed.release.guarantee)
 
 
 def choice_printed(release: ChoiceRelease) -> Printed:
     """One row: what was chosen, and how far from the best it may be."""
     head = ("question", "chosen", "how far from the best")
     row = [release.title, release.chosen, how_far(release)]
-    return Printed((PrintedTable("", head, "lll", [row]),), (), release.promise)
+    return Printed((PrintedTable("", head, "lll", [row]),), (), release.guarantee)
 
 
 def plan_printed(plan: Plan) -> Printed:
-    """The error that each answer would have, beside both readings of plain DP."""
+    """The error that each answer would have, beside both readings of standard DP."""
     answers, titles = plan.workload.answers, plan.workload.titles
     tables: list[PrintedTable] = []
     for lone, run in groupby(tables_of(answers), key=lambda table: table.lone):
@@ -80,7 +80,13 @@ def _grouped(table: AnswerTable[Row]) -> PrintedTable:
     return PrintedTable(table.question, (*table.columns, *HEAD), "l" * len(table.columns) + "rl", rows)
 
 
-_ERROR_HEAD = ("typical error", "± 95 %", "asked", "± of plain DP as strict", "± of plain DP at our worst case")
+_ERROR_HEAD = (
+    "typical error",
+    "± 95 %",
+    "asked",
+    "± of standard DP at the strictest ε",
+    "± of standard DP at our worst case",
+)
 
 
 def _planned(plan: Plan, tables: Sequence[tuple[str, AnswerTable[Answer]]]) -> PrintedTable:

@@ -40,7 +40,7 @@ def number(value: float, low: float, high: float) -> str:
 
 
 def release_lines(release: Release, *, everything: bool = False, wide: bool = False, file: str = "") -> list[str]:
-    """Every question with its first answers and their intervals, then the promise; `file` is where all answers stand.
+    """Every question with its first answers and their intervals, then the guarantee; `file` is where all answers stand.
 
     `wide`: two-way tables as crosstabs, however wide they are.
     """
@@ -51,7 +51,7 @@ def release_lines(release: Release, *, everything: bool = False, wide: bool = Fa
     lines.append(tag("dim", f"  {more}{covered}"))
     for note in remarks:
         lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
-    return [*lines, "", *promise_lines(release.promise)]
+    return [*lines, "", *guarantee_lines(release.guarantee)]
 
 
 def release_remarks(release: Release) -> list[str]:
@@ -170,10 +170,10 @@ def widths(rows: Sequence[Row]) -> str:
     return f"each ± {low}{unit}" if low == high else f"± {low} to {high}{unit}"
 
 
-def promise_lines(promise: Sequence[str]) -> list[str]:
+def guarantee_lines(guarantee: Sequence[str]) -> list[str]:
     """The sentences printed on every release, numbered."""
-    lines = [tag("bold", "Promise")]
-    for k, sentence in enumerate(promise, 1):
+    lines = [tag("bold", "Guarantee")]
+    for k, sentence in enumerate(guarantee, 1):
         lines += [f"  {line}" for line in wrap(f"{k}. {sentence}", 94, "   ")]
     return lines
 

@@ -1,14 +1,14 @@
-"""A released choice on the screen: what was chosen, how far from the best it may be, and the promise."""
+"""A released choice on the screen: what was chosen, how far from the best it may be, and the guarantee."""
 
 from dxprivacy.mechanisms.selection.selection_release import ChoiceRelease
 from dxprivacy.wording import columns, digits, tag, wrap
 
 
 def choice_release_lines(release: ChoiceRelease) -> list[str]:
-    """What was chosen, how far from the best it may be, and the promise."""
+    """What was chosen, how far from the best it may be, and the guarantee."""
     lines = columns([[release.title, tag("accent", release.chosen), tag("dim", how_far(release))]], "lll")
-    lines += ["", tag("bold", "Promise")]
-    for k, sentence in enumerate(release.promise, 1):
+    lines += ["", tag("bold", "Guarantee")]
+    for k, sentence in enumerate(release.guarantee, 1):
         lines += [f"  {line}" for line in wrap(f"{k}. {sentence}", 94, "   ")]
     return lines
 

@@ -36,10 +36,18 @@ def choice_rows(choice: Choice, *, in_ledger: bool = False) -> list[list[str]]:
         near = choice.plain
         part = float(choice.share) * choice.metric.universe.rows_each
         epsilon = f", ε {digits(near.distance * part)}" if near else ""
-        rows.append(["plain DP as strict", times(choice.gain), f"the score scale{epsilon}: the closest pair it tells"])
+        rows.append(
+            [
+                "standard DP",
+                times(choice.gain),
+                f"the score scale{epsilon}: the closest pair it tells",
+            ]
+        )
     worst = "no limit" if math.isinf(choice.worst_epsilon) else f"ε {digits(choice.worst_epsilon)}"
-    same = "" if math.isinf(choice.worst_epsilon) or not choice.scale else ", where plain DP has the same score scale"
-    rows.append(["worst case", tag("bold", worst), f"in plain-DP terms{same}"])
+    same = (
+        "" if math.isinf(choice.worst_epsilon) or not choice.scale else ", where standard DP has the same score scale"
+    )
+    rows.append(["worst case", tag("bold", worst), f"in standard-DP terms{same}"])
     pair = short_pair(pair_words(choice.metric, choice.certificate.witness), _WIDTH)
     if choice.certificate.witness is not None:
         rows.append(["limited by", percent(float(choice.certificate.ratio)), f"of what {pair} may show"])

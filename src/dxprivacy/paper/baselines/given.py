@@ -39,7 +39,7 @@ class Given:
 
     @property
     def reach(self) -> Fraction:
-        """The most that one record counts in all rows together, max_i ||Q_i||_1: the sensitivity of plain DP."""
+        """The most that one record counts in all rows together, max_i ||Q_i||_1: the sensitivity of standard DP."""
         units = self.units
         whole = any(unit != units[0] for unit in units)
         if not whole:

@@ -1,4 +1,4 @@
-"""Sampling (Jorgensen, Yu and Cormode 2015): records are kept at random by their budgets, then plain DP of budget t.
+"""Sampling (Jorgensen, Yu and Cormode 2015): records are kept at random by their budgets, then standard DP of budget t.
 
 A record of value i is kept with probability pi_i = (e^eps_i - 1) / (e^t - 1), at most 1, and what was kept gets Laplace
 noise of scale S / t, S = max_i ||Q_i||_1.  Adding or removing i then loses ln(1 + pi_i (e^t - 1)) = min(eps_i, t), and

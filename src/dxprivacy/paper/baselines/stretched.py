@@ -1,4 +1,4 @@
-"""Stretching (Alaggan, Gambs and Kermarrec 2015): what a record counts is shrunk by its own weight, then plain DP.
+"""Stretching (Alaggan, Gambs and Kermarrec 2015): what a record counts is shrunk by its own weight, then standard DP.
 
 A record of value i counts w_i q_i instead of q_i, w_i = eps_i / max eps, and all answers get Laplace noise of one scale
 c.  With c = S / max eps, S = max_i ||Q_i||_1, adding or removing i changes the answers by w_i ||Q_i||_1 <= eps_i c, and
@@ -73,7 +73,7 @@ class Stretched(Baseline):
 
 
 def stretching(questions: Any, budgets: Iterable[Any], *, metric: Metric | None = None, share: object = 1) -> Stretched:
-    """Stretching for linear questions: a record of value i counts by eps_i / max eps, and noise is that of plain DP.
+    """Stretching for linear questions: a record of value i counts by eps_i / max eps, and noise is that of standard DP.
 
     `budgets` has one number for each cell; a public one (infinite) counts in full.  It keeps eps_i + eps_j
     (`per_element`); with another `metric` the same rows get the least noise that keeps that one.

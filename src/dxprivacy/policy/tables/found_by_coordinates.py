@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dxprivacy.exact.lengths import KILOMETRES
+from dxprivacy.exact.lengths import KILOMETERS
 from dxprivacy.policy.tables.place_files import PlacesFile
 from dxprivacy.policy.tables.table_keys import Keys
 from dxprivacy.policy.toml_file import UNPRINTABLE
@@ -39,7 +39,7 @@ def nearest(keys: Keys, places: PlacesFile) -> dict[str, Any]:
         raise keys.error(what, "coordinates", [("columns x and y alone", "in the points file")])
     reach = None
     if "reach" in keys and places.geographic:
-        reach = keys.length(keys["reach"], "reach", KILOMETRES, "50 km")
+        reach = keys.length(keys["reach"], "reach", KILOMETERS, "50 km")
     elif "reach" in keys:
         reach = keys.number(keys["reach"], "reach", hints=[("reach = 50", "in the unit of the coordinates")])
     return {"columns": two_columns(keys), "earth": places.geographic, "reach": reach}

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 from dxprivacy.errors import Hint
-from dxprivacy.exact.lengths import KILOMETRES
+from dxprivacy.exact.lengths import KILOMETERS
 from dxprivacy.metrics import Metric
 from dxprivacy.policy.tables.found_by_coordinates import two_columns
 from dxprivacy.policy.tables.listed_kinds import distances_between
@@ -12,7 +12,7 @@ from dxprivacy.policy.tables.table_keys import LENGTHS, Keys
 from dxprivacy.universe.attributes.attribute import Attribute
 from dxprivacy.universe.attributes.grid import MOST_CELLS, Grid, too_many_cells
 
-_DEGREE = Fraction("111.1951")  # kilometres on the sphere of our distances, rounded up
+_DEGREE = Fraction("111.1951")  # kilometers on the sphere of our distances, rounded up
 _EARTH = ("box = [47.2, 5.8, 55.1, 15.1]", "south, west, north, east, in degrees")
 _PLANE = ("box = [0, 0, 1000, 500]", "the least x and y, then the largest")
 
@@ -22,7 +22,7 @@ def grid(keys: Keys) -> tuple[Attribute, Metric]:
     columns = two_columns(keys)
     earth = isinstance(keys["grid"], str)
     if earth:
-        size = keys.length(keys["grid"], "grid", KILOMETRES, "5 km")
+        size = keys.length(keys["grid"], "grid", KILOMETERS, "5 km")
     else:
         hints: list[Hint | str] = [('grid = "5 km"', "for latitudes and longitudes"), ("grid = 5", "for x and y")]
         size = keys.number(keys["grid"], "grid", hints=hints)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
-from dxprivacy.exact.lengths import KILOMETRES
+from dxprivacy.exact.lengths import KILOMETERS
 from dxprivacy.metrics import Metric, attribute_metrics
 from dxprivacy.metrics.graph_metric import read_edges
 from dxprivacy.metrics.place_metrics import PLACES
@@ -216,7 +216,7 @@ def distances_between(keys: Keys, attribute: Points, *, earth: bool) -> Metric:
 def _length(keys: Keys, geographic: bool) -> Fraction:
     if geographic:
         apart = ('per = "100 km"', f"{keys['epsilon']} for every 100 km apart")
-        return keys.length(keys.per(apart), "per", KILOMETRES, "100 km")
+        return keys.length(keys.per(apart), "per", KILOMETERS, "100 km")
     apart = ("per = 10", f"{keys['epsilon']} for every 10 apart, in the unit of the coordinates")
     return keys.number(keys.per(apart), "per", hints=["per = 10"])
 
@@ -229,7 +229,7 @@ def _threshold(keys: Keys, earth: bool, kind: str) -> Fraction:
     if "within" not in keys:
         raise keys.error(f"{keys.name}: {kind} needs a threshold", "metric", [f"add   {example}"])
     if earth:
-        return keys.length(keys["within"], "within", KILOMETRES, "4 km")
+        return keys.length(keys["within"], "within", KILOMETERS, "4 km")
     return keys.number(keys["within"], "within", hints=[example])
 
 

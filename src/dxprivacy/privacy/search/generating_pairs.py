@@ -3,7 +3,7 @@
 `L <= d` on a set of pairs whose shortest paths make up d implies it everywhere (MATH section 1).  Structure makes that
 set small, and the evaluation on it is the same for all metrics and losses:
 
-*one attribute*       the metric's own generators (neighbours on a line, otherwise all pairs);
+*one attribute*       the metric's own generators (neighbors on a line, otherwise all pairs);
 *sum of attributes*   pairs that differ in ONE attribute, which on a full product generate the sum;
 *classes*             values that no question tells apart are one; of a class pair only the closest pair matters;
 *lines*               of values that are all equally far apart, those that do not lie between two others;
@@ -14,7 +14,7 @@ set small, and the evaluation on it is the same for all metrics and losses:
                       have its largest ratio.  Under a constant metric these are the ends of each row.
 
 Where contexts multiply beyond what can be enumerated, each question takes its own worst context: a sound upper bound,
-labelled as such (the exact value is NP-hard there).
+labeled as such (the exact value is NP-hard there).
 """
 
 import math

@@ -336,7 +336,7 @@ def _top(part: Part, move: Move, block: int) -> float:
 
 
 def largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
-    """The plain-DP reading of a loss: not below its largest value over all pairs, for printing, so in floats only.
+    """The standard-DP reading of a loss: not below its largest value over all pairs, for printing, so in floats only.
 
     Of people with several rows it is that of a whole person.
     """

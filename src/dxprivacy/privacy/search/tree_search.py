@@ -9,7 +9,7 @@ min(d, 2 r) apart; the shortest ways over d and the star around `other` make up 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise as neighbours
+from itertools import pairwise as neighbors
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class Space:
         for last in self.outside:
             for a in range(0, len(inner), BLOCK):
                 yield inner[a : a + BLOCK], np.full(len(inner[a : a + BLOCK]), last, dtype=np.int64)
-        for a, b in neighbours(self.outside):
+        for a, b in neighbors(self.outside):
             yield np.array([a]), np.array([b])
 
 

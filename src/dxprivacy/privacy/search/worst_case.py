@@ -1,6 +1,6 @@
 """The largest loss over all pairs of records, for any sum of costs, and kept up to date while costs are added.
 
-The plain-DP reading of what was spent.  A loss is a sum of terms, each of which looks at some attributes:
+The standard-DP reading of what was spent.  A loss is a sum of terms, each of which looks at some attributes:
 
 *components*   attributes that no term links are independent: two records may differ in all of them as much as they can,
                so the largest loss is the sum of the components' largest;

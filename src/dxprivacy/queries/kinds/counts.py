@@ -8,7 +8,7 @@ from dxprivacy.errors import QuestionError
 from dxprivacy.exact.rounding import number_text
 from dxprivacy.queries.grouped import Grouped
 from dxprivacy.queries.grouping import Reference
-from dxprivacy.queries.kinds.maps import in_kilometres
+from dxprivacy.queries.kinds.maps import in_kilometers
 from dxprivacy.queries.kinds.number_lines import STRETCH
 from dxprivacy.queries.kinds.soft_counts import soft_counts, soft_line
 from dxprivacy.queries.kinds.soft_regions import region_map, soft_places, soft_regions, soft_words
@@ -23,7 +23,7 @@ from dxprivacy.universe.workload import Answer, Workload
 class Count(Question):
     """How many records fulfil the conditions, possibly by groups.
 
-    With a `blur`, borders between numbers or places are soft; `lengths` of places are kilometres on the Earth.
+    With a `blur`, borders between numbers or places are soft; `lengths` of places are kilometers on the Earth.
     """
 
     ask = "count"
@@ -34,7 +34,7 @@ class Count(Question):
     lengths: str = ""
 
     def further_words(self, name: str, universe: Universe | None = None) -> str:
-        return in_kilometres(super().further_words(name, universe), self.lengths)
+        return in_kilometers(super().further_words(name, universe), self.lengths)
 
     def settled(self) -> "Count":
         if self.blur is not None and self.blur < 0:

@@ -13,7 +13,7 @@ from dxprivacy.exact.rounding import number_text
 from dxprivacy.queries.grouped import Grouped, Groups
 from dxprivacy.queries.grouping import Reference, resolve
 from dxprivacy.queries.kinds.map_limits import require_few_cells, require_few_parts
-from dxprivacy.queries.kinds.maps import Map, in_kilometres, measured_on_earth
+from dxprivacy.queries.kinds.maps import Map, in_kilometers, measured_on_earth
 from dxprivacy.queries.kinds.number_lines import STRETCH, Line, beside, between
 from dxprivacy.queries.query import Question, placed
 from dxprivacy.universe.answers import Linear
@@ -33,7 +33,7 @@ class Density(Question):
     """Counts by cells, `every` so far, of a line or a map.
 
     Along a line a record counts evenly over 3.5 times `width` around its number; on a map by a bell around its place,
-    of which `width` is the standard deviation.  `lengths` of a map are kilometres, if it is of the Earth.
+    of which `width` is the standard deviation.  `lengths` of a map are kilometers, if it is of the Earth.
     """
 
     ask = "density"
@@ -47,7 +47,7 @@ class Density(Question):
         return [*super().names(universe), self.of]
 
     def further_words(self, name: str, universe: Universe | None = None) -> str:
-        return in_kilometres(super().further_words(name, universe), self.lengths)
+        return in_kilometers(super().further_words(name, universe), self.lengths)
 
     def settled(self) -> "Density":
         for name, given in (("width", self.width), ("every", self.every)):

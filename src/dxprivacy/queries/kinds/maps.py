@@ -266,7 +266,7 @@ class _Side:
 
 
 def _degrees(edges: Sequence[Fraction], step: Fraction) -> list[str]:
-    """Neighbouring edges, rounded to as many decimals as tell them well apart.
+    """Neighboring edges, rounded to as many decimals as tell them well apart.
 
     >>> _degrees([Fraction(0), Fraction(1, 3), Fraction(2, 3)], Fraction(1, 3))
     ['0 to 0.33', '0.33 to 0.67']
@@ -289,10 +289,10 @@ def rounded(length: Fraction, *, up: bool = False) -> Fraction:
 
 
 def measured_on_earth(attribute: Points, lengths: str) -> bool:
-    """Whether lengths are kilometres on the Earth: as the question says, or as raw coordinates of the policy are."""
+    """Whether lengths are kilometers on the Earth: as the question says, or as raw coordinates of the policy are."""
     return lengths == KM or bool(getattr(attribute, "earth", False))
 
 
-def in_kilometres(clause: str, lengths: str) -> str:
+def in_kilometers(clause: str, lengths: str) -> str:
     """A clause that says a length, with its unit on the Earth."""
     return f"{clause} {KM}" if clause and lengths else clause

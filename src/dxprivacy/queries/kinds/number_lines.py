@@ -96,7 +96,7 @@ class Line:
 
 
 def between(heights: Ints, whole: int) -> Ints:
-    """What lies between neighbouring edges, and beyond the first and the last: it adds up to all."""
+    """What lies between neighboring edges, and beyond the first and the last: it adds up to all."""
     first, last = np.zeros_like(heights[:1]), np.full_like(heights[:1], whole)
     if not len(heights):
         raise QuestionError("a line without any edge")

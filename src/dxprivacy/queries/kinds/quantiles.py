@@ -1,6 +1,6 @@
 """Medians and quantiles of ordered numbers, by groups and under conditions, from a distribution function of ramps.
 
-Between neighbours a rank jumps by 1, however close they are; over a ramp of some width it changes by little.  Ramps
+Between neighbors a rank jumps by 1, however close they are; over a ramp of some width it changes by little.  Ramps
 side by side change by no more than one of them, so that a whole distribution function costs what one row of it costs.
 """
 

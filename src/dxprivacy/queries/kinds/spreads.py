@@ -19,7 +19,7 @@ from dxprivacy.universe.workload import Answer, Workload
 _TWO = 2
 
 
-class _Centred(NamedTuple):
+class _Centered(NamedTuple):
     """An attribute's valid numbers, from the middle of their range."""
 
     ref: Reference
@@ -64,7 +64,7 @@ class _Spreads(Question):
     def rows_on(self, universe: Universe) -> Workload:
         found = Grouped.of(self, universe)
         labels = found.labels
-        numbers = [self._centred(name, universe) for name in self._of]
+        numbers = [self._centered(name, universe) for name in self._of]
         self._require_apart(numbers)
         unit = self._unit(numbers)
         found.require_unit(unit)
@@ -85,21 +85,21 @@ class _Spreads(Question):
         answers = [Answer(label, 0, first.moved(k), unit, self.within) for k, label in enumerate(labels)]
         return Workload(universe, tuple(blocks), found.in_groups(answers), (str(self),))
 
-    def _require_apart(self, numbers: list[_Centred]) -> None:
+    def _require_apart(self, numbers: list[_Centered]) -> None:
         """Refuse two numbers that are one."""
 
-    def _products(self, numbers: list[_Centred]) -> list[tuple[_Centred, ...]]:
+    def _products(self, numbers: list[_Centered]) -> list[tuple[_Centered, ...]]:
         """What is summed: products of these."""
         return [(numbers[0], numbers[-1]), *((each,) for each in numbers)]
 
-    def _unit(self, numbers: list[_Centred]) -> str:
+    def _unit(self, numbers: list[_Centered]) -> str:
         """That of a product: of a square, or of two units."""
         units = [each.ref.unit for each in (numbers[0], numbers[-1])]
         if not all(units):
             return ""
         return f"{units[0]}²" if units[0] == units[1] else "·".join(units)
 
-    def _centred(self, name: str, universe: Universe) -> _Centred:
+    def _centered(self, name: str, universe: Universe) -> _Centered:
         ref = resolve(name, universe)
         if ref.numbers is None:
             raise QuestionError(
@@ -108,14 +108,14 @@ class _Spreads(Question):
                 hints=ref.instead_of_numbers or [(f"count by {ref.name}", "how many have each value")],
             )
         least, most = ends_of(ref.numbers)
-        centre = (least + most) / _TWO
+        center = (least + most) / _TWO
         counted = ref.attribute.complete  # then what is invalid counts as declared; else it is left out
-        declared = ref.attribute.other_in_sums(ref.numbers) - centre if counted else Fraction(0)
+        declared = ref.attribute.other_in_sums(ref.numbers) - center if counted else Fraction(0)
         behind = [declared] if ref.attribute.has_other else []
-        moved = [*(x - centre for x in ref.numbers), *behind]
-        return _Centred(ref, moved, shifted_grid(ref.numbers, centre, behind))
+        moved = [*(x - center for x in ref.numbers), *behind]
+        return _Centered(ref, moved, shifted_grid(ref.numbers, center, behind))
 
-    def _total(self, found: Grouped, factors: tuple[_Centred, ...], blocks: list[Block]) -> Total:
+    def _total(self, found: Grouped, factors: tuple[_Centered, ...], blocks: list[Block]) -> Total:
         """Sums of a product, as rows behind the others."""
         start = sum(block.rows for block in blocks)
         block, most, signed = _sums(found, factors)
@@ -123,7 +123,7 @@ class _Spreads(Question):
         return Total(start, block.unit, block.bias, most, signed)
 
 
-def _sums(found: Grouped, factors: tuple[_Centred, ...]) -> tuple[OneHot, Fraction, bool]:
+def _sums(found: Grouped, factors: tuple[_Centered, ...]) -> tuple[OneHot, Fraction, bool]:
     """A row of sums of a product for each group, the largest product, and whether it may be negative."""
     first, last = factors[0], factors[-1]
     if len(factors) == 1:
@@ -154,7 +154,7 @@ class Deviation(_Spreads):
     ask = "sd"
     kind = "sd"
 
-    def _unit(self, numbers: list[_Centred]) -> str:
+    def _unit(self, numbers: list[_Centered]) -> str:
         return numbers[0].ref.unit
 
 
@@ -182,7 +182,7 @@ class _OfTwo(_Spreads):
     def _of(self) -> tuple[str, ...]:
         return self.of, self.beside
 
-    def _require_apart(self, numbers: list[_Centred]) -> None:
+    def _require_apart(self, numbers: list[_Centered]) -> None:
         (axis, fact), other = ((each.ref.axis, each.ref.fact) for each in numbers)
         if (axis, fact) == other:
             raise QuestionError(
@@ -207,8 +207,8 @@ class Correlation(_OfTwo):
     ask = "correlation"
     kind = "correlation"
 
-    def _products(self, numbers: list[_Centred]) -> list[tuple[_Centred, ...]]:
+    def _products(self, numbers: list[_Centered]) -> list[tuple[_Centered, ...]]:
         return [*super()._products(numbers), *((each, each) for each in numbers)]
 
-    def _unit(self, numbers: list[_Centred]) -> str:  # noqa: ARG002
+    def _unit(self, numbers: list[_Centered]) -> str:  # noqa: ARG002
         return ""

@@ -64,13 +64,13 @@ class OfNumbers(Question):
         below, above = ref.hides
         ends = ref.ends(besides)
         least, largest = ends_of([*ends_of(numbers), *besides])
-        centre = (least + largest) / 2 if ratio else Fraction(0)
-        weights = shifted_grid(numbers, centre, [*(x - centre for x in besides), *[Fraction(0)] * left_out])
+        center = (least + largest) / 2 if ratio else Fraction(0)
+        weights = shifted_grid(numbers, center, [*(x - center for x in besides), *[Fraction(0)] * left_out])
         sums = found.block({ref.axis: weights.whole}, unit=weights.unit, bias=weights.bias)
         blocks: tuple[Block, ...] = (sums,)
         if ratio:
             recipes: list[Recipe] = [
-                Ratio(k, sums.rows + k, weights.unit, centre, *ends, weights.bias, below, above, found.part)
+                Ratio(k, sums.rows + k, weights.unit, center, *ends, weights.bias, below, above, found.part)
                 for k in range(sums.rows)
             ]
             blocks = (sums, found.block())

@@ -1,4 +1,4 @@
-"""Lengths in questions: numbers, or kilometres, metres and miles on the Earth, however they were written."""
+"""Lengths in questions: numbers, or kilometers, meters and miles on the Earth, however they were written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from fractions import Fraction
 from typing import Any
 
 from dxprivacy.errors import QuestionError, UsageError
-from dxprivacy.exact.lengths import KILOMETRES, UNITS, split_length
+from dxprivacy.exact.lengths import KILOMETERS, UNITS, split_length
 from dxprivacy.exact.rounding import exact
 from dxprivacy.queries.further_fields import KM
 
 
 @dataclass(frozen=True)
 class Length:
-    """A number, of kilometres where a unit was written; `unit` is the one that was."""
+    """A number, of kilometers where a unit was written; `unit` is the one that was."""
 
     number: Fraction
     unit: str = ""
@@ -29,11 +29,11 @@ class Length:
             number = Fraction(exact(written, what=name))
         except UsageError as error:
             raise UsageError(error.what, hints=[(f"{name} 5", "or with its unit on the Earth: 5 km")]) from None
-        if unit and unit not in KILOMETRES:
+        if unit and unit not in KILOMETERS:
             meant = _ALSO_CALLED.get(unit.lower().rstrip("s."), KM)
             hints = [(f"{name} {written} {meant}", f"units on the Earth: {UNITS}")]
             raise UsageError(f"“{unit[:40]}” is no unit of a {name}", hints=hints)
-        return cls(number * KILOMETRES[unit] if unit else number, unit)
+        return cls(number * KILOMETERS[unit] if unit else number, unit)
 
     @classmethod
     def read(cls, given: object, name: str) -> "Length":
@@ -49,9 +49,9 @@ _ALSO_CALLED = {"kilometer": "km", "kilometre": "km", "meter": "m", "metre": "m"
 
 
 def in_one_unit(lengths: Mapping[str, Length]) -> dict[str, Any]:
-    """What a question has to say of its lengths: that they are kilometres, if any has a unit.
+    """What a question has to say of its lengths: that they are kilometers, if any has a unit.
 
-    One without a unit counts kilometres beside others in these; beside metres or miles nobody knows what it means.
+    One without a unit counts kilometers beside others in these; beside meters or miles nobody knows what it means.
     """
     units = {length.unit for length in lengths.values()}
     if units <= {""}:

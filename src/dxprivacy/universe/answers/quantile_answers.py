@@ -265,7 +265,7 @@ def _crossing(points: Sequence[Fraction], k: int, height: Fraction) -> Fraction:
 
 
 def rising(heights: Sequence[Fraction]) -> list[Fraction]:
-    """The rising numbers that are closest to some, by least squares: neighbours that fall are averaged.
+    """The rising numbers that are closest to some, by least squares: neighbors that fall are averaged.
 
     >>> [str(x) for x in rising([Fraction(x) for x in (1, 3, 2, 2, 5)])]
     ['1', '7/3', '7/3', '7/3', '5']

@@ -12,7 +12,7 @@ from dxprivacy.universe.answers.recipe import EACH, ErrorOf, Interval, Law, Numb
 
 @dataclass(frozen=True, slots=True)
 class Ratio(OfSeveral):
-    """A mean over a group whose size is private: centre + factor * row[top] / row[bottom], within [low, high].
+    """A mean over a group whose size is private: center + factor * row[top] / row[bottom], within [low, high].
 
     Shares, and other ratios, are of the same kind.
 
@@ -23,7 +23,7 @@ class Ratio(OfSeveral):
     top: int
     bottom: int
     factor: Fraction
-    centre: Fraction
+    center: Fraction
     low: Fraction
     high: Fraction
     bias: Fraction = Fraction(0)
@@ -44,7 +44,7 @@ class Ratio(OfSeveral):
     @property
     def reach(self) -> float:
         """Half of its range; all of it, where it is reckoned from one end."""
-        return float(self.high - self.low) / (1 if self.centre == self.low else 2)
+        return float(self.high - self.low) / (1 if self.center == self.low else 2)
 
     def size(self, records: int | None) -> float:
         """How large the bottom row is reckoned to be: mostly how many records are counted there."""
@@ -80,22 +80,22 @@ class Ratio(OfSeveral):
         h1, h2 = laws[self.top].half_width(EACH), laws[self.bottom].half_width(EACH)
         top, size = Fraction(z[self.top]), Fraction(z[self.bottom])
         ends = self._ends(top, h1, size, h2)
-        value = self.centre + self.factor * top / size if size > 0 else self.centre
+        value = self.center + self.factor * top / size if size > 0 else self.center
         return float(min(max(value, self.low), self.high)), *ends
 
     def _ends(self, top: Fraction, h1: Fraction, bottom: Fraction, h2: Fraction) -> tuple[float, float]:
         """Both parts lie in their intervals with 97.5 %, so together with 95 %; what may be empty says nothing."""
         if bottom - h2 < 1:
             return float(self.low), float(self.high)
-        corners = [self.centre + self.factor * t / b for t in (top - h1, top + h1) for b in (bottom - h2, bottom + h2)]
+        corners = [self.center + self.factor * t / b for t in (top - h1, top + h1) for b in (bottom - h2, bottom + h2)]
         low = max(min(corners) - self.bias - self.below, self.low)
         high = min(max(corners) + self.bias + self.above, self.high)
         return float(min(low, self.high)), float(max(high, self.low))
 
     def value(self, rows: Sequence[float], records: float) -> float:  # noqa: ARG002
-        """Within its range; its centre where nobody is in the group."""
+        """Within its range; its center where nobody is in the group."""
         bottom = rows[self.bottom]
-        value = float(self.centre) + (float(self.factor) * rows[self.top] / bottom if bottom > 0 else 0.0)
+        value = float(self.center) + (float(self.factor) * rows[self.top] / bottom if bottom > 0 else 0.0)
         return min(max(value, float(self.low)), float(self.high))
 
     def guess(self, spread: Sequence[float], records: int | None) -> float:  # noqa: ARG002

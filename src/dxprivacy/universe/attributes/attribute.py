@@ -223,7 +223,7 @@ class Attribute(OneLine, ABC):
 
     @property
     def unit_step(self) -> Fraction | None:
-        """How far neighbours are apart, in what a policy's `per` is told in; None where values are on no line."""
+        """How far neighbors are apart, in what a policy's `per` is told in; None where values are on no line."""
         return None
 
     @property
@@ -372,8 +372,8 @@ class Attribute(OneLine, ABC):
         return "an unlisted value"
 
     @property
-    def neighbours(self) -> str:
-        """What neighbours on a line are called; nothing where there is no line."""
+    def neighbors(self) -> str:
+        """What neighbors on a line are called; nothing where there is no line."""
         return ""
 
     @property
@@ -417,7 +417,7 @@ class Attribute(OneLine, ABC):
         return " or ".join(map(self.value_words, indices))
 
     def coarse(self, most: int) -> list[int]:
-        """Where each of at most so many groups of neighbours starts, for pictures."""
+        """Where each of at most so many groups of neighbors starts, for pictures."""
         return [round(k * self.listed / most) for k in range(most)]
 
     def stretch(self, first: int, last: int) -> str:  # noqa: ARG002

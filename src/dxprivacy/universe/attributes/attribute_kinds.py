@@ -33,8 +33,8 @@ def register(kind: type[Attribute]) -> type[Attribute]:
 
     >>> register(Values) is Values
     True
-    >>> class Colours(Values): kind = "values"
-    >>> register(Colours)
+    >>> class Colors(Values): kind = "values"
+    >>> register(Colors)
     Traceback (most recent call last):
     dxprivacy.errors.UsageError: another kind of attribute is called “values” already
     """
@@ -58,9 +58,9 @@ def attribute_from_spec(spec: object) -> Attribute:
     >>> sex = Values(name="sex", values=("M", "F"))
     >>> attribute_from_spec(sex.spec()) == sex
     True
-    >>> attribute_from_spec({"kind": "colours", "name": "hair"})
+    >>> attribute_from_spec({"kind": "colors", "name": "hair"})
     Traceback (most recent call last):
-    dxprivacy.errors.PolicyError: an attribute of kind “colours” is not known to this version
+    dxprivacy.errors.PolicyError: an attribute of kind “colors” is not known to this version
     """
     if not isinstance(spec, Mapping) or not isinstance(spec.get("kind"), str):
         raise _damaged()

@@ -41,7 +41,7 @@ class Numbers(Attribute):
     clamp: bool = False
     cell_value: str = "middle"
     kind: str = field(init=False, default="numbers")
-    neighbours = "steps"
+    neighbors = "steps"
     counts_more = True  # a range is half open, and a single number means the cell that it lies in
 
     def __post_init__(self) -> None:

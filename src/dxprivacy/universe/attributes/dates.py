@@ -86,7 +86,7 @@ class Dates(Attribute):
         return self.step.unit
 
     @property
-    def neighbours(self) -> str:
+    def neighbors(self) -> str:
         return self.step.plural
 
     @property

@@ -133,7 +133,7 @@ class Integers(Attribute):
         return f"{self.name} {self.high + 1}"
 
     @property
-    def neighbours(self) -> str:
+    def neighbors(self) -> str:
         return self.unit or "values"
 
     @property

@@ -91,7 +91,7 @@ class Times(Attribute):
         return Fraction(self.step, 3600)
 
     @property
-    def neighbours(self) -> str:
+    def neighbors(self) -> str:
         return "hours" if self.step == 3600 else f"steps of {step_words(self.step)}"
 
     def order(self, fact: Property | None = None) -> Scale | None:

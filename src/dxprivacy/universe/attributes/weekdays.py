@@ -24,7 +24,7 @@ class Weekdays(Attribute):
     timezone: str = ""
     kind: str = field(init=False, default="weekdays")
     listed = 7
-    neighbours = length_unit = "days"
+    neighbors = length_unit = "days"
     bad_example = "a day that does not exist"
     needed = "a day from 1800 to 2199"
 

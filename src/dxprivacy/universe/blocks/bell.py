@@ -1,6 +1,6 @@
 """Blurred places: every place counts in many parts of a map, as much in each as a bell around it has there.
 
-Nearby places have nearly the same parts, and all pairs of neighbours are nearly as tight: what it costs is known from
+Nearby places have nearly the same parts, and all pairs of neighbors are nearly as tight: what it costs is known from
 the width of the bell (`privacy/map_costs.py`), and never looked for pair by pair.
 """
 

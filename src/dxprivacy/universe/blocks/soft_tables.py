@@ -153,7 +153,7 @@ class SoftTable(Block):
         return which, row[which] * self.parts_each + self._part[at], weight[which] * self._amount[at]
 
     def differences(self, i: Ints, j: Ints) -> Differences:
-        """Beside the same group neighbours differ in few parts of many: these are found without sorting all others."""
+        """Beside the same group neighbors differ in few parts of many: these are found without sorting all others."""
         (row_i, by_i), (row_j, by_j) = self.beside.place(i), self.beside.place(j)
         alike = (row_i == row_j) & (by_i == by_j) & (by_i != 0)
         some, others = np.flatnonzero(alike), np.flatnonzero(~alike)

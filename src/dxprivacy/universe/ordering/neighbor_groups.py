@@ -1,4 +1,4 @@
-"""Neighbouring values of an ordered attribute taken together: where groups start, and what ranges are called."""
+"""Neighboring values of an ordered attribute taken together: where groups start, and what ranges are called."""
 
 import math
 from datetime import date

@@ -85,12 +85,12 @@ class Ranks(Scale):
         return range(int(first), int(last) + 1)
 
     def steps(self, width: str) -> tuple[Places, list[str]]:
-        """So many neighbours together, from the first one on."""
+        """So many neighbors together, from the first one on."""
         size = int(width) if re.fullmatch("[0-9]{1,9}", width) else 0
         if size < 1:
             raise QuestionError(
                 f"cannot group {self.name} by “{width}”",
-                hints=[(f"{self.name}/2", "two neighbours together"), f"{self.name}[{self.example}]"],
+                hints=[(f"{self.name}/2", "two neighbors together"), f"{self.name}[{self.example}]"],
             )
         listed = len(self.values)
         starts = range(0, listed, size)

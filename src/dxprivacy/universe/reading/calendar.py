@@ -58,7 +58,7 @@ class Step:
 
     @property
     def plural(self) -> str:
-        """What neighbouring steps are called."""
+        """What neighboring steps are called."""
         for size, word in ((12, "years"), (1, "months")) if self.months else ((7, "weeks"), (1, "days")):
             if self.size == size:
                 return word

@@ -217,7 +217,7 @@ NOWHERE = 0x7FF8 << 48
 @dataclass(frozen=True, eq=False)
 class Surroundings:
     """What decides which place a row's coordinates find: the places, on the Earth or in a plane, and how far away they
-    may be (in kilometres on the Earth).
+    may be (in kilometers on the Earth).
     """
 
     coordinates: Floats

@@ -26,7 +26,7 @@ class Recipe:
     bias: Fraction
     over_all: bool = False  # a mean over all records
     ratio: bool = False  # a sum over a count
-    centre: Fraction = Fraction(0)
+    center: Fraction = Fraction(0)
     low: Fraction = Fraction(0)
     high: Fraction = Fraction(0)
     below: Fraction = Fraction(0)  # what cells hide of one record's number, on either side

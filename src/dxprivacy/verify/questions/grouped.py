@@ -225,11 +225,11 @@ class Mean(OfNumbers):
             sums = self.table(found, of.axis, whole, step, bias)
             sources = by_recipe(Recipe(step, bias, over_all=True, ended=self.edition > 2, **hidden), 1)
             return self.asked([sums], found.labels, found.named, sources, unit=unit, notes=notes)
-        centre = sum(ends_of(counted), Fraction(0)) / 2
-        moved = {x: x - centre for x in set(counted)}
+        center = sum(ends_of(counted), Fraction(0)) / 2
+        moved = {x: x - center for x in set(counted)}
         whole, step, bias = grid([*(moved[x] for x in counted), *none])
         sums = self.table(found, of.axis, whole, step, bias)
-        recipe = Recipe(step, bias, ratio=True, centre=centre, part=found.part, **hidden)
+        recipe = Recipe(step, bias, ratio=True, center=center, part=found.part, **hidden)
         sources = by_recipe(recipe, sums.rows)
         return self.asked([sums, found.counts()], found.labels, found.named, sources, unit=unit, notes=notes)
 

@@ -1,4 +1,4 @@
-"""Counts of neighbouring groups: all up to each, or from each to each."""
+"""Counts of neighboring groups: all up to each, or from each to each."""
 
 from abc import abstractmethod
 

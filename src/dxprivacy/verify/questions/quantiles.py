@@ -168,7 +168,7 @@ class Quantile(WorkedOut):
 
 
 def _rising(heights: Sequence[Fraction]) -> list[Fraction]:
-    """The closest rising numbers: whatever falls is averaged with its neighbours."""
+    """The closest rising numbers: whatever falls is averaged with its neighbors."""
     blocks: list[list[Fraction]] = []
     for height in heights:
         blocks.append([height])

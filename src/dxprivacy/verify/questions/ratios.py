@@ -92,10 +92,10 @@ class Ratio(OfNumbers):
             recipe = Recipe(step, bias, over_all=True, ended=True, **hidden)
             block = self.table(found, of.axis, whole, step, bias)
             return self.asked([block], found.labels, found.named, by_recipe(recipe, 1), unit=unit, notes=notes)
-        centre = sum(ends_of(counted), _NONE) / 2
-        whole, step, bias = grid([x - centre for x in counted])
+        center = sum(ends_of(counted), _NONE) / 2
+        whole, step, bias = grid([x - center for x in counted])
         sums = self.table(found, of.axis, whole, step, bias)
-        recipe = Recipe(step, bias, ratio=True, centre=centre, part=found.part, **hidden)
+        recipe = Recipe(step, bias, ratio=True, center=center, part=found.part, **hidden)
         sources = by_recipe(recipe, sums.rows)
         return self.asked([sums, found.counts()], found.labels, found.named, sources, unit=unit, notes=notes)
 

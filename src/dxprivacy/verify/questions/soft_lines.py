@@ -109,7 +109,7 @@ class Count(ByGroups):
         self.blur = reading.positive(data["blur"], where) if "blur" in data else None
         self.km = in_km(data, where)
         if self.km and self.blur is None:
-            raise refuse("has kilometres of nothing", where)
+            raise refuse("has kilometers of nothing", where)
 
     def further(self, *, cells: bool = False) -> list[str]:  # noqa: ARG002
         return [] if self.blur is None else [f"blur {number_text(self.blur)}{' km' * self.km}"]
@@ -129,7 +129,7 @@ class Count(ByGroups):
         named = [resolve(name, self.universe, self.where) for name in self.touched]
         found = {of.axis: of for of in named if isinstance(of.attribute, Points | Grid) and _flat(of.attribute)}
         if self.km and len(found) != 1:
-            raise refuse("has kilometres, and no places", self.where)
+            raise refuse("has kilometers, and no places", self.where)
         if len(found) != 1 or (not self.km and any(of.numbers is not None for of in named)):
             return None
         return next(iter(found.values()))
@@ -253,7 +253,7 @@ class Density(ByGroups):
         if named.fact is None and isinstance(named.attribute, Points | Grid):
             return self._on_map(named, named.attribute)
         if self.km:
-            raise refuse("has kilometres, and no places", self.where)
+            raise refuse("has kilometers, and no places", self.where)
         found, line = self.grouped(), line_of(self.of, self.universe, self.where)
         of, axis = line.of, line.of.axis
         low, high = min(line.numbers), max(line.numbers)
@@ -322,7 +322,7 @@ class Density(ByGroups):
 
 
 def in_km(data: dict[str, Any], where: str) -> bool:
-    """Whether lengths are kilometres on the Earth."""
+    """Whether lengths are kilometers on the Earth."""
     if data.get("lengths", "km") != "km":
         raise refuse("has lengths of an unknown kind", where)
     return "lengths" in data

@@ -205,17 +205,17 @@ class _Spreads(ByGroups):
         self.require_unit(unit)
         notes = [said for each in of for said in left_out_of(each, self.called, each.unit(self.universe))]
         notes += [*clamped(self), *left_out(self)]
-        centred = [self._centred(each) for each in of]
+        centered = [self._centered(each) for each in of]
         for each in of:
             if each.attribute.other and not each.attribute.complete:
                 self.leave_out_other(found, each.axis)
         products = [(0, len(of) - 1), *((k,) for k in range(len(of)))]
         products += [(k, k) for k in range(len(of))] if self.ask == "correlation" else []
-        made = [self._sums(found, [(of[k], centred[k]) for k in which]) for which in products]
+        made = [self._sums(found, [(of[k], centered[k]) for k in which]) for which in products]
         counted = bool(found.groups) or self.universe.absent is not None
         blocks: list[Block] = [block for block, _ in made]
         groups = blocks[0].rows
-        reach = [max(map(abs, numbers)) for numbers in centred]
+        reach = [max(map(abs, numbers)) for numbers in centered]
         hides = [sum(each.attribute.hides(each.name), Fraction(0)) / 2 for each in of]
         way = Spread(
             self.ask,
@@ -256,7 +256,7 @@ class _Spreads(ByGroups):
             raise refuse(f"{name} has no numbers", self.where)
         return of
 
-    def _centred(self, of: Named) -> list[Fraction]:
+    def _centered(self, of: Named) -> list[Fraction]:
         """From the middle of the range; nothing for what is no number."""
         assert of.numbers is not None
         middle = sum(ends_of(of.numbers), Fraction(0)) / 2

@@ -50,7 +50,7 @@ class Direct(Report):
     def _check_same(self, stored: dict[str, Any]) -> None:
         for name, mine, theirs in (
             ("name", self.data["name"], stored["name"]),
-            ("promise", self.data["promise"], stored["promise"]),
+            ("guarantee", self.data["guarantee"], stored["guarantee"]),
             ("ledger file", self.file, stored["ledger"]["file"]),
         ):
             if mine != theirs:

@@ -7,11 +7,11 @@ from typing import Any
 from dxprivacy.verify import noise, reading
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.entries import Entry
+from dxprivacy.verify.guarantee import check_number
 from dxprivacy.verify.journal import json_object
 from dxprivacy.verify.ledger import Book
 from dxprivacy.verify.noise import Laplace
 from dxprivacy.verify.privacy import Check, read_scales, read_share
-from dxprivacy.verify.promise import check_number
 from dxprivacy.verify.questions import Asked, ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.synthesis.report import Interval, Run
@@ -55,7 +55,7 @@ class Mwem(Run):
             raise refuse("are out of order, or a row was measured twice", "measurements")
         if len(rows) != len(self.free) + self.rounds or len(self.entries) != 2 * self.rounds + bool(self.free):
             raise refuse("are not one for each round", "measurements")
-        check_number(data["promise"], self.records)
+        check_number(data["guarantee"], self.records)
 
     def checks(self) -> Iterator[Check]:
         yield from super().checks()
@@ -80,8 +80,8 @@ class Mwem(Run):
         self.check_released(self._released(asked))
         yield Check("released", "follows from the measurements, which are those of the ledger")
         book.check_shares()
-        self.check_promise(book, version, self.records)
-        yield Check("promise", "says what follows from the ledger")
+        self.check_guarantee(book, version, self.records)
+        yield Check("guarantee", "says what follows from the ledger")
         yield book.budget(version)
 
     def _check_steps(self, book: Book, version: Version) -> None:

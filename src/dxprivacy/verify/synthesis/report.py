@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 from dxprivacy.verify import reading
 from dxprivacy.verify.certificate import largest_loss
 from dxprivacy.verify.entries import together, worst_case
+from dxprivacy.verify.guarantee import check_sentences, sentences_for
 from dxprivacy.verify.ledger import Book
 from dxprivacy.verify.privacy import Check, Policy
-from dxprivacy.verify.promise import check_sentences, sentences_for
 from dxprivacy.verify.questions import Answer
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.versions import Version
 
 _MEMBERS = (
-    *("format", "records", "name", "method", "policy", "ledger", "promise", "software", "summary", "inside"),
+    *("format", "records", "name", "method", "policy", "ledger", "guarantee", "software", "summary", "inside"),
     *("compared", "answers"),
 )
 _PRINTED = ("file", "file_sha256", "repeated", "planned", "files")
@@ -53,7 +53,7 @@ class Report(ABC):
         self.entries = reading.each(ledger["entries"], "ledger entries", lambda x, w: reading.whole(x, w, 1))
         if sorted(set(self.entries)) != self.entries:
             raise refuse("are not in order, or one stands twice", "ledger entries")
-        sentences_for(data["promise"], self.file)
+        sentences_for(data["guarantee"], self.file)
 
     def checks(self) -> Iterator[Check]:
         """What the report says of itself."""
@@ -109,7 +109,7 @@ class Report(ABC):
             if (found is None) != (not options) or (found is not None and found not in options):
                 raise refuse("what was released is not what the ledger holds", where)
 
-    def check_promise(self, book: Book, version: Version, records: int) -> None:
+    def check_guarantee(self, book: Book, version: Version, records: int) -> None:
         """The sentences follow from the ledger: this run by itself, and everything so far when it was written."""
         policy = Policy(version.universe, version.metric, version.digest, self.dataset)
         own = [book.entries[number - 1] for number in self.entries]
@@ -120,7 +120,7 @@ class Report(ABC):
             found, whole = worst_case(before, book.versions, largest_loss(before[-1].loss)) if before else (0.0, True)
             complete &= whole
             so_far.add(found)
-        check_sentences(self.data["promise"], policy, records, self.file, worst, sorted(so_far) if complete else None)
+        check_sentences(self.data["guarantee"], policy, records, self.file, worst, sorted(so_far) if complete else None)
 
 
 def stated_interval(given: dict[str, Any], where: str) -> Interval:

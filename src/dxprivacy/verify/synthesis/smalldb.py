@@ -11,11 +11,11 @@ from dxprivacy.verify import reading
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.certificate import tightest
 from dxprivacy.verify.choice import ChoiceSpent
+from dxprivacy.verify.guarantee import check_number
 from dxprivacy.verify.journal import json_object
 from dxprivacy.verify.ledger import Book
 from dxprivacy.verify.loss import Loss
 from dxprivacy.verify.privacy import Check, Policy, check_certificate, check_request, read_scales, read_share, untitled
-from dxprivacy.verify.promise import check_number
 from dxprivacy.verify.questions import Asked, ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.synthesis.report import Interval, Run, same_number
@@ -58,7 +58,7 @@ class SmallDb(Run):
             plan["share"]
         ):
             raise refuse("speaks about another metric, or states more than the share", "certificate")
-        check_number(data["promise"], self.records)
+        check_number(data["guarantee"], self.records)
 
     def _check_intervals(self) -> None:
         """Every answer was released, with its bound on either side."""
@@ -110,8 +110,8 @@ class SmallDb(Run):
             self.check_released(self._released(asked, rows, drawn))
             yield Check("released", "is what the stored database answers")
         book.check_shares()
-        self.check_promise(book, version, self.records)
-        yield Check("promise", "says what follows from the ledger")
+        self.check_guarantee(book, version, self.records)
+        yield Check("guarantee", "says what follows from the ledger")
         yield book.budget(version)
 
     def _check_bounds(self, asked: Asked, rows: "_Rows", cells: int) -> None:

@@ -1,4 +1,4 @@
-"""Both readings of plain DP: question by question, by what a question tells apart, and never flattered."""
+"""Both readings of standard DP: question by question, by what a question tells apart, and never flattered."""
 
 import json
 import math
@@ -57,7 +57,7 @@ def test_the_gain_of_a_loose_question_is_not_inflated_by_a_strict_one():
     assert beside.gains[1] == pytest.approx(1, rel=1e-6)
 
 
-def test_one_row_gains_exactly_what_its_closest_pair_costs_plain_dp():
+def test_one_row_gains_exactly_what_its_closest_pair_costs_standard_dp():
     # Moving from 0 to 9 changes the sum by 9: under one ε for all it needs 9 / 0.5, under the policy 1 / 0.5.
     plan = make_plan("sum age", of_age(), rows=1000)
     (question,) = plan.baselines.questions
@@ -66,7 +66,7 @@ def test_one_row_gains_exactly_what_its_closest_pair_costs_plain_dp():
     assert question.scales == pytest.approx((18.0,))
 
 
-def test_under_plain_dp_itself_nothing_is_gained():
+def test_under_standard_dp_itself_nothing_is_gained():
     for questions in ([[1, 1, 0, 0]], [[1, 0, 0, 0], [0, 1, 0, 0]], [[1, 2, 3, 4], [4, 3, 2, 1], [0, 1, 0, 1]]):
         plan = make_plan(questions, metrics.constant(4, 0.3))
         assert plan.improvement == pytest.approx(np.ones(len(questions)), rel=1e-6)
@@ -77,10 +77,10 @@ def test_what_is_public_is_compared_with_nothing():
     plan = make_plan("count by secret", of_age(SECRET, secret=math.inf), rows=10)
     assert plan.gains == (math.inf,)
     assert plan.baselines.strict == (None, None)
-    assert "plain DP" not in str(plan).replace("plain-DP", "")
+    assert "standard DP" not in str(plan).replace("standard-DP", "")
 
 
-def test_the_split_of_the_budget_is_ours_for_plain_dp_too():
+def test_the_split_of_the_budget_is_ours_for_standard_dp_too():
     """Twice the same question: both methods have half for each, and the gain is that of one alone."""
     alone = make_plan("sum age", of_age(), rows=1000)
     twice = make_plan(["sum age", "sum age"], of_age(), rows=1000, method="optimal")
@@ -90,18 +90,18 @@ def test_the_split_of_the_budget_is_ours_for_plain_dp_too():
     assert theirs == pytest.approx(2 * alone.baselines.strict[0].half_width, rel=0.1)
 
 
-def test_a_question_that_reached_its_target_leaves_plain_dp_the_whole_share():
+def test_a_question_that_reached_its_target_leaves_standard_dp_the_whole_share():
     free = make_plan("sum age", of_age(), rows=1000, share="40%")
     easy = make_plan("sum age within 60", of_age(), rows=1000, share="40%")
     assert easy.certificate.ratio < free.certificate.ratio
     assert easy.baselines.questions[0].epsilon == pytest.approx(free.baselines.questions[0].epsilon)
     assert easy.gains[0] < free.gains[0]
     reached = make_plan("sum age within 600", of_age(), rows=1000)
-    assert reached.gains == (1.0,)  # good enough is good enough for plain DP too
+    assert reached.gains == (1.0,)  # good enough is good enough for standard DP too
     assert reached.improvement.tolist() == [1.0]
 
 
-def test_plain_dp_may_count_other_rows_as_the_planner_does():
+def test_standard_dp_may_count_other_rows_as_the_planner_does():
     plan = make_plan("ranges age", of_age(), rows=1000)
     (question,) = plan.baselines.questions
     widest = plan.baselines.strict[0].half_width
@@ -194,18 +194,18 @@ def test_the_gain_where_records_may_be_absent_is_that_of_a_hand_computation():
 def test_both_readings_stand_in_the_table_and_in_the_file():
     plan = make_plan(["sum age", "count by sex"], of_age(SEX, sex=1), rows=1000)
     head = next(line for line in str(plan).splitlines() if "± 95 %" in line)
-    assert head.index("plain DP as strict") < head.index("at our worst") < head.index("limited by")
+    assert head.index("standard DP*") < head.index("at our worst") < head.index("limited by")
     line = next(line for line in str(plan).splitlines() if line.startswith("  sum age"))
     assert "ε 0.5" in line
     assert "9×" in line
     assert line.count("±") == 2
     data = plan.to_dict()
-    assert [g["plain_epsilon"] for g in data["gains"]] == [pytest.approx(0.5), pytest.approx(1)]
-    assert data["answers"][0]["plain_as_strict_95"] == plan.baselines.strict[0].half_width
-    assert data["answers"][0]["plain_at_worst_case_95"] == plan.baselines.worst[0].half_width
+    assert [g["standard_epsilon"] for g in data["gains"]] == [pytest.approx(0.5), pytest.approx(1)]
+    assert data["answers"][0]["standard_at_strictest_95"] == plan.baselines.strict[0].half_width
+    assert data["answers"][0]["standard_at_worst_case_95"] == plan.baselines.worst[0].half_width
 
 
-def test_where_plain_dp_at_our_worst_case_is_closer_the_screen_says_so():
+def test_where_standard_dp_at_our_worst_case_is_closer_the_screen_says_so():
     d = metrics.euclidean([[0], [1], [100], [101]], epsilon_per_unit=0.1)
     plan = dx.plan([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], d)
     wins = [w.half_width < e.half_width for w, e in zip(plan.baselines.worst, plan.errors, strict=True)]
@@ -240,7 +240,7 @@ BY_TEN_THOUSAND = dx.metrics.attributes(INCOMES, {"income": {"epsilon": 1, "per"
 
 @pytest.mark.parametrize("epsilon", [0.001, 0.05, 1.0])
 @pytest.mark.parametrize("at", ["0.5", "0.9"])
-def test_a_quantile_under_plain_dp_errs_as_the_exponential_mechanism_does(epsilon, at):
+def test_a_quantile_under_standard_dp_errs_as_the_exponential_mechanism_does(epsilon, at):
     """Its law over all candidates, worked out one by one for numbers that lie evenly over half of the range."""
     recipe = parse(f"quantile {at} of income").on(INCOMES).answers[0].recipe
     records, share = 10_000, float(at)
@@ -257,7 +257,7 @@ def test_a_quantile_under_plain_dp_errs_as_the_exponential_mechanism_does(epsilo
 
 
 def test_medians_are_compared_with_a_choice_and_not_with_ramps():
-    """Noise on the same ramps would be ± 499,500 under plain DP, where one chosen number is ± 1,600."""
+    """Noise on the same ramps would be ± 499,500 under standard DP, where one chosen number is ± 1,600."""
     plan = dx.plan("median income", BY_TEN_THOUSAND, rows=10_000)
     strict = plan.baselines.strict[0]
     assert strict.half_width < 5_000
@@ -278,14 +278,14 @@ def test_nobody_errs_more_than_the_middle_of_what_is_possible(asked):
 
 @pytest.mark.parametrize("asked", ["median age", "median age by site", "mean age", "sum age", "sd age"])
 def test_beside_an_exact_count_nothing_is_compared_at_a_worst_case_without_end(asked, tmp_path):
-    """Quantiles of plain DP were divided by nothing there, and other questions said to err without end."""
+    """Quantiles of standard DP were divided by nothing there, and other questions said to err without end."""
     sites = Values(name="site", values=("x", "y"), has_other=False)
     plan = dx.plan([asked, "count by site"], of_age(sites, site=math.inf), rows=100)
     assert plan.worst_epsilon == math.inf
     assert all(error is None for error in plan.baselines.worst)
     assert plan.baselines.strict[0] is not None
     data = json.loads(json.dumps(plan.to_dict()))
-    assert data["answers"][0]["plain_at_worst_case_95"] is None
+    assert data["answers"][0]["standard_at_worst_case_95"] is None
     assert [check.name for check in verify_data(data)][-1] == "worst case"
     assert "no limit" in str(plan)
     assert save_plan_picture(plan, tmp_path / "plan.svg").exists()

@@ -41,8 +41,8 @@ def test_auto_counts_them_where_cells_of_two_attributes_are_more_than_a_few(othe
     assert "prefix counts and hats" in plan.about
     cells = dx.plan(np.eye(asked.shape[1], dtype=int), metric, method="same-scale")
     scale = float(cells.scales[0])
-    centred = asked - asked.mean(axis=1, keepdims=True)
-    assert total(plan) <= 0.7 * 2 * scale**2 * float((centred**2).sum())
+    centered = asked - asked.mean(axis=1, keepdims=True)
+    assert total(plan) <= 0.7 * 2 * scale**2 * float((centered**2).sum())
 
 
 @pytest.mark.parametrize("method", ["auto", "matrix"])
@@ -62,7 +62,7 @@ def test_hats_are_whole_numbers_and_no_pair_is_overspent_in_fractions(method):
     assert Fraction(999_999, 1_000_000) < Fraction(2 * worst, common * fars) <= 1
 
 
-def test_a_matrix_of_distances_is_recognised_too():
+def test_a_matrix_of_distances_is_recognized_too():
     metric, asked = plane(6, 9)
     i, j = np.divmod(np.arange(54), 9)
     listed = dx.metrics.from_matrix(np.abs(i - i[:, None]) + np.abs(j - j[:, None]) / 2)

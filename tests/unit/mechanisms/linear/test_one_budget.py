@@ -62,7 +62,7 @@ def test_what_was_spent_before_is_respected(presence):
         assert first.cost.exact(i, j) + second.cost.exact(i, j) <= metric.exact(i, j)
 
 
-def test_unconnected_questions_share_the_budget_of_plain_dp():
+def test_unconnected_questions_share_the_budget_of_standard_dp():
     metric = policy((4, 3, 5))
     plan = make_plan(["count by a0", "count by a1", "count by a2"], metric, method="matrix")
     assert not plan.measured.as_asked

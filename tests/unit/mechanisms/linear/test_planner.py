@@ -66,7 +66,7 @@ def test_filling_is_never_worse_than_the_strategy_whose_proportions_it_takes(rng
 
 
 def test_a_proposal_that_is_a_little_too_bold_is_repaired_until_it_fits():
-    """No tolerance for optimisers: a ten-billionth too little noise is too little."""
+    """No tolerance for optimizers: a ten-billionth too little noise is too little."""
     _, task = prepare([[1, 0, 0], [0, 2, 0]], dx.metrics.line(3, "0.3"), share=F(1, 2))
     sound = make_plan([[1, 0, 0], [0, 2, 0]], dx.metrics.line(3, "0.3"), share=F(1, 2), method="same-scale")
     for less in (0.0, 1e-12, 1e-10, 1e-3, 0.5):

@@ -1,4 +1,4 @@
-"""Hard cases for the optimiser: singular systems, odd rows, distances at both ends, no time, other methods' losses."""
+"""Hard cases for the optimizer: singular systems, odd rows, distances at both ends, no time, other methods' losses."""
 
 import json
 import math

@@ -165,7 +165,7 @@ def explicit(plan):
     return rows[np.random.default_rng(5).permutation(len(rows))]
 
 
-def test_tables_are_recognised_in_a_matrix():
+def test_tables_are_recognized_in_a_matrix():
     sizes = (3, 2, 4)
     metric = policy(sizes, (1, 0.5, 0.2))
     named = dx.plan([*two_way(sizes), "count by a2"], metric, method="consistent")

@@ -50,7 +50,7 @@ def test_a_row_that_changes_only_where_the_policy_is_public_gets_no_noise():
         assert dx.plan([[1, 0, 0], [0, 1, 0]], d, method=method).scales == (0.0, 1.0)
 
 
-def test_the_promise_of_many_records_beside_a_row_of_noughts_is_not_nothing():
+def test_the_guarantee_of_many_records_beside_a_row_of_noughts_is_not_nothing():
     policy = dx.Policy.parse(ADD_REMOVE)
     asked = [dx.table("age", "zip"), dx.sum_of("age", where={"age": (0, 0)})]
     plan = dx.plan(asked, policy.metric, method="same-scale")

@@ -62,7 +62,7 @@ def test_an_automatic_width_is_at_most_a_tenth_of_the_range(share):
     assert width_of(planned("median income by verified", share=share)) <= 50_000
 
 
-def test_ramps_are_not_narrower_than_what_lies_between_neighbours():
+def test_ramps_are_not_narrower_than_what_lies_between_neighbors():
     """Middles of a grid are rounded: they lie 0.009 apart, and in ticks of 0.0001."""
     grid = 'coordinates = ["a", "b"]\ngrid = "1 km"\nbox = [44.885, -93.335, 45.055, -93.3]\n'
     policy = dx.Policy.parse(f'title = "t"\ndataset = "t"\n[attributes.place]\n{grid}epsilon = 1.0\nper = "2 km"\n')

@@ -69,7 +69,7 @@ def test_a_question_that_is_useless_as_a_whole_is_told_from_single_answers():
 
 
 def airports(gap):
-    """Four airports, two of them so many kilometres apart (a degree of longitude there is 111 km)."""
+    """Four airports, two of them so many kilometers apart (a degree of longitude there is 111 km)."""
     at = [[0.0, 0.0], [0.0, gap / 111.19], [0.0, 9.0], [8.0, 0.0]]
     attribute = Points(name="dest", ids=("A", "B", "C", "D"), coordinates=at, has_other=False)
     universe = Universe([attribute])

@@ -25,7 +25,7 @@ def test_a_choice_whose_scale_was_changed_is_not_made():
         chosen(cheat, Histogram.of(u, [10, 5, 20, 5, 0]), SystemNoise())
 
 
-def test_the_scale_of_the_most_common_value_under_plain_dp_is_one_over_epsilon():
+def test_the_scale_of_the_most_common_value_under_standard_dp_is_one_over_epsilon():
     d = dx.metrics.constant(4, F(1, 4))
     choice = dx.plan_choice(dx.most_common(dx.matrix(np.eye(4, dtype=int))), d)
     assert (choice.scale, choice.certificate.ratio, choice.worst_epsilon) == (4.0, 1, pytest.approx(0.25))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dxprivacy.errors import UsageError
-from dxprivacy.optimize.barrier import optimise
+from dxprivacy.optimize.barrier import optimize
 from dxprivacy.optimize.biased import many, single
 from dxprivacy.optimize.deadline import Watch
 from dxprivacy.optimize.pair_constraints import SparsePairs
@@ -37,7 +37,7 @@ def unbiased(Q, i, j, d, a):
     scales = np.zeros(len(Q))
     if varies.any():
         pairs = SparsePairs(csr_array(loads[varies][:, finite].T), d[finite])
-        scales[varies] = (1 + 1e-12) / optimise(pairs, a[varies], 2, np.full(varies.sum(), np.inf)).w
+        scales[varies] = (1 + 1e-12) / optimize(pairs, a[varies], 2, np.full(varies.sum(), np.inf)).w
     return scales
 
 
@@ -57,7 +57,7 @@ def check(found, Q, i, j, d, n, a, scales):
     assert (used <= d * (1 + 1e-12)).all()
     assert np.allclose(found.bias, n * np.abs(found.rows - Q).max(axis=1), rtol=1e-12, atol=0)
     assert found.loss == pytest.approx(float(a @ (found.bias**2 + 2 * found.scales**2)), rel=1e-12)
-    assert found.name in ("exact", "block coordinate descent", "majorise-minimise", "unbiased")
+    assert found.name in ("exact", "block coordinate descent", "majorize-minimize", "unbiased")
     if found.name == "unbiased":
         assert (found.rows == Q).all()
         assert (found.scales == scales).all()

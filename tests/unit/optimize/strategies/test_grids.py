@@ -97,7 +97,7 @@ def test_hats_add_up_to_one_and_one_step_changes_them_by_two_over_the_width(n, w
 
 
 @pytest.mark.parametrize("axes", KINDS)
-def test_what_hats_promise_is_what_their_rows_have(axes):
+def test_what_hats_guarantee_is_what_their_rows_have(axes):
     problem = grid_problem(axes)
     found = best_hats(problem, grid(problem), Watch())
     cells = np.full(problem.cells, found.cells * problem.limits.min() / 2)

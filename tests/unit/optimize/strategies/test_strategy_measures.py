@@ -148,7 +148,7 @@ def test_mixtures_keep_every_budget():
     rng = np.random.default_rng(8)
     for _ in range(5):
         problem, _ = random_problem(rng)
-        space = Space(problem.centred, cell_budgets(problem), free=True)
+        space = Space(problem.centered, cell_budgets(problem), free=True)
         rows = mixtures(space, rng.uniform(0, 1, (4, problem.cells)), 0.0, iterations=50, watch=Watch())
         np.testing.assert_allclose(np.abs(rows).sum(axis=0), space.budgets)
         assert problem.load(rows) <= 1 + 1e-9

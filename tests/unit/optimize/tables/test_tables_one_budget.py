@@ -5,13 +5,13 @@ import math
 
 import numpy as np
 import pytest
-from unit.optimise.tables.test_tables_reconstruction import CASES, cumulants, variances
 
 from contracts.dense_tables import rows_of, strategy, universe
 from dxprivacy.errors import QuestionError, UsageError
 from dxprivacy.optimize.tables import Budgets, Reconstruction, Table, choose
 from dxprivacy.optimize.tables.table_components import build
 from dxprivacy.optimize.tables.table_limits import limit
+from unit.optimize.tables.test_tables_reconstruction import CASES, cumulants, variances
 
 INF = math.inf
 SHAPES = {"binary": ((2, 2, 2), 2), "mixed": ((2, 3, 4), 2), "one attribute": ((5,), 1), "three way": ((3, 2, 2, 2), 3)}

@@ -10,7 +10,7 @@ from scipy.optimize import check_grad
 
 from dxprivacy.errors import UsageError
 from dxprivacy.optimize.tables import Budgets
-from dxprivacy.optimize.tables.coding import alone, coding, penalised, prefixes, ranges, total
+from dxprivacy.optimize.tables.coding import alone, coding, penalized, prefixes, ranges, total
 from dxprivacy.optimize.tables.product_tables import choose_products
 from dxprivacy.optimize.tables.table_axes import Axis
 
@@ -28,11 +28,11 @@ def test_gram_matrices_are_those_of_the_rows(n):
     assert ranges(n) == pytest.approx(all_ranges(n).T @ all_ranges(n))
 
 
-def test_the_gradient_of_the_penalised_error_is_its_gradient():
+def test_the_gradient_of_the_penalized_error_is_its_gradient():
     gram, rng = ranges(6), np.random.default_rng(1)
     y = rng.uniform(0.1, 1, 2 * 2 * 6)
-    value = lambda x: penalised(gram, 2, 3.0, x)[0]  # noqa: E731
-    slope = lambda x: penalised(gram, 2, 3.0, x)[1]  # noqa: E731
+    value = lambda x: penalized(gram, 2, 3.0, x)[0]  # noqa: E731
+    slope = lambda x: penalized(gram, 2, 3.0, x)[1]  # noqa: E731
     assert check_grad(value, slope, y) < 1e-5 * np.abs(slope(y)).max()
 
 

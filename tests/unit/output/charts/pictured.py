@@ -6,7 +6,7 @@ _M = dx.metrics
 
 METRICS = {
     "line": ([[1, 0, 1]], _M.line(3, 1)),
-    "plain DP": ([[1, 0, 1], [0, 1, 1]], _M.constant(3, 1)),
+    "standard DP": ([[1, 0, 1], [0, 1, 1]], _M.constant(3, 1)),
     "two elements, strict": ([[1, 0]], _M.constant(2, "0.001")),
     "one element": ([[1]], _M.constant(1, 1)),
     "the same for all": ([[1, 1, 1]], _M.constant(3, 1)),

@@ -177,7 +177,7 @@ def test_a_million_cells_and_nine_hundred_places_are_drawn_soon():
         assert len(picture.text) < 150_000
 
 
-def test_an_attribute_of_many_values_is_sampled_with_its_neighbours_and_says_so():
+def test_an_attribute_of_many_values_is_sampled_with_its_neighbors_and_says_so():
     metric = dx.metrics.line(3_000, "0.2")
     plan = dx.plan("count by element", metric, method="same-scale")
     picture = used_picture(SumCost(metric.universe, [plan.cost]), metric)

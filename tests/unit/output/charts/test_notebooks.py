@@ -10,7 +10,7 @@ from dxprivacy.output.pages.notebook import inlined
 from dxprivacy.releases.release_base import Released
 from dxprivacy.synthetic.synthesis_report import Report
 
-HOUSEHOLD = Path(__file__).parents[3] / "examples" / "household"
+HOUSEHOLD = Path(__file__).parents[4] / "examples" / "household"
 NASTY = '<script>alert("1")</script><img src=x onerror=y> & more'
 
 
@@ -38,9 +38,9 @@ OURS = {"div", "p", "b", "span", "h2", "h3", "table", "thead", "tbody", "tr", "t
 SHOWN = {
     "policy": ("strictest pair", "age", 1),
     "plan": ("tightest pair", "What would meet the targets", 1),
-    "release": ("released</th>", "Promise", 1),
+    "release": ("released</th>", "Guarantee", 1),
     "choice": ("candidates", "short of the best by", 1),
-    "chosen": ("chosen", "Promise", 0),
+    "chosen": ("chosen", "Guarantee", 0),
     "report": ("synthetic", "count by sex", 1),
     "ledger": ("most used pair", "count by age", 1),
 }
@@ -150,7 +150,7 @@ def test_a_release_of_another_mechanism_shows_its_line():
         def in_short(self):
             return "<b>3</b> answers"
 
-    bundle = Elsewhere(name="7f3a", promise=(), records=3, facts={}, format="x/1")._repr_mimebundle_()
+    bundle = Elsewhere(name="7f3a", guarantee=(), records=3, facts={}, format="x/1")._repr_mimebundle_()
     assert bundle == {
         "text/plain": "Elsewhere(<b>3</b> answers)",
         "text/html": "<p>Elsewhere(&lt;b&gt;3&lt;/b&gt; answers)</p>",

@@ -10,7 +10,7 @@ from dxprivacy.errors import UsageError
 from dxprivacy.mechanisms.linear.release_answers import build_release
 from dxprivacy.output.charts import check_page, ledger_page, plan_page, release_page
 from dxprivacy.output.pages.page import ROWS, drawn, escaped, listed, page, section, table, verbatim, words
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 
 NASTY = '<script>alert("1")</script> & ⟦body⟧ \u202e\x1b[0m'
 POLICY = """
@@ -68,7 +68,14 @@ def test_a_page_about_a_policy_holds_its_picture_its_pairs_and_its_text(policy):
     made = check_page(policy, command="dxp check '<x>' --html")
     assert "<script" not in made
     assert made.count("<svg") == 1
-    for part in ("Promise", "Who is protected from what", "To look at twice", "tightened", policy.digest, "&lt;x&gt;"):
+    for part in (
+        "Guarantee",
+        "Who is protected from what",
+        "To look at twice",
+        "tightened",
+        policy.digest,
+        "&lt;x&gt;",
+    ):
         assert part in made
     assert "&lt;script&gt;comment" in made  # the file as it is
 
@@ -81,7 +88,7 @@ def test_a_page_about_a_plan_holds_the_whole_outline(policy):
     spent = SumCost(policy.universe, [before.cost])
     made = plan_page(plan, policy=policy, spent=spent, ledger="<l>.db", command="dxp plan")
     assert "<script" not in made
-    order = ["Errors", "What would meet", "Promise", "Why not better", "What one pays", "Budget before and after"]
+    order = ["Errors", "What would meet", "Guarantee", "Why not better", "What one pays", "Budget before and after"]
     order += ["The policy", "How to"]
     places = [made.index(f"<h2>{part}") for part in order]
     assert places == sorted(places)
@@ -121,13 +128,13 @@ def test_anything_else_has_no_page(make, thing):
 def released(policy, *questions, rows=100):
     plan = dx.plan(list(questions), policy.metric, rows=rows)
     noisy = np.arange(plan.counted.rows, dtype=np.int64) + 50
-    return build_release(plan, noisy, rows, Booking("ledger.db", 1, "2026-01-01", "x", 1.0)), plan
+    return build_release(plan, noisy, rows, LedgerReference("ledger.db", 1, "2026-01-01", "x", 1.0)), plan
 
 
-def test_answers_come_before_the_promise_question_by_question_with_groups_in_columns(policy):
+def test_answers_come_before_the_guarantee_question_by_question_with_groups_in_columns(policy):
     release, plan = released(policy, "count by age", "mean age", "count by sex where age=5..9")
     made = release_page(release, plan)
-    places = [made.index(f"<h2>{part}</h2>") for part in ("Answers", "Promise", "Why not better")]
+    places = [made.index(f"<h2>{part}</h2>") for part in ("Answers", "Guarantee", "Why not better")]
     assert places == sorted(places)
     answers = made[places[0] : places[1]]
     assert re.findall("<h3>(.*?)</h3>", answers) == ["count by age", "count by sex where age=5..9"]
@@ -170,7 +177,7 @@ def test_very_many_tables_are_cut_and_the_rest_is_named(policy, monkeypatch):
     release, plan = released(policy, "count by age", "count by sex", "prefixes age", "marginals 1")
     made = release_page(release, plan)
     assert f"3 more tables: in release-{release.name}.csv." in made
-    answers = made[made.index("<h2>Answers") : made.index("<h2>Promise")]
+    answers = made[made.index("<h2>Answers") : made.index("<h2>Guarantee")]
     assert answers.count("<figure") == 1
     assert answers.count("<table") == 2
 

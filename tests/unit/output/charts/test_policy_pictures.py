@@ -130,7 +130,7 @@ def test_an_ordered_attribute_is_drawn_against_the_difference():
     assert bars[-1]["e"] == pytest.approx(10)
     assert all(r["e"] == pytest.approx((r["x2"] - 0.5) / 10) for r in bars)  # the largest difference of the bar
     assert "“other”: ε 5" in texts(picture)
-    assert "neighbours: ε 0.1" in texts(picture)
+    assert "neighbors: ε 0.1" in texts(picture)
 
 
 def test_series_and_days_have_their_own_units():

@@ -11,11 +11,11 @@ from pictured import marks, numbers, texts
 import dxprivacy as dx
 from dxprivacy.releases.release import Release, Row, from_json
 
-HOUSEHOLD = Path(__file__).parents[3] / "examples" / "household"
+HOUSEHOLD = Path(__file__).parents[4] / "examples" / "household"
 
 
 def released(*rows, records=100):
-    return Release(name="7f3a", answers=rows, promise=(), records=records, facts={})
+    return Release(name="7f3a", answers=rows, guarantee=(), records=records, facts={})
 
 
 def row(label, value, width=5.0, question="count by sex", unit="", **more):
@@ -45,14 +45,12 @@ def test_exact_and_vague_answers_are_told_in_words():
     vague = row("M", 50.0, 50.0, vague=True)
     picture = dx.plots.release(released(vague, row("F", -7.0, 0.0), row("D", -3.0, 4.0)))
     assert {"too few to say", "−7 exact", "−3 ± 4"} <= texts(picture)
-    assert "Grey: too few" in picture.subtitle
+    assert "Gray: too few" in picture.subtitle
 
 
-def test_it_says_what_the_intervals_cover_also_of_releases_of_earlier_versions():
-    new = released(row("M", 40.0))
-    assert "covers privacy noise and cells, not sampling error" in dx.plots.release(new).subtitle
-    old = replace(new, format="dxprivacy-release/2")
-    assert "covers privacy noise only, neither cells nor sampling error" in dx.plots.release(old).subtitle
+def test_it_says_what_the_intervals_cover():
+    picture = dx.plots.release(released(row("M", 40.0)))
+    assert "covers privacy noise and cells, not sampling error" in picture.subtitle
 
 
 def test_an_axis_starts_at_zero_unless_that_would_hide_the_intervals():

@@ -38,7 +38,7 @@ def test_many_answers_are_measured_by_their_own_intervals():
     drawn = picture(*(answer(f"a{k}", 100.0 * k, 100.0 * k + 2.5) for k in range(100)))
     assert set(numbers(drawn, "w")) == {0.5}
     crowded = picture(*(answer(f"a{k}", 0.0, 50.0 if k == 1999 else 0.0) for k in range(4000)))
-    assert max(numbers(crowded, "w")) > 2  # of neighbours the worst is drawn
+    assert max(numbers(crowded, "w")) > 2  # of neighbors the worst is drawn
     assert len(numbers(crowded, "w")) <= 1500
     assert "worst" in crowded.subtitle
     assert crowded.to_svg().startswith("<svg")
@@ -55,7 +55,7 @@ def test_numbers_of_any_size_can_be_drawn(value, width, many):
 def test_vague_and_equal_answers_are_drawn_apart():
     twins = picture(answer("M", 1.0, 1.0), answer("M", 1.0, 1.0), answer("?", 50.0, 1.0, 50.0, vague=True))
     assert {"M", "M (2)", "?"} <= texts(twins)
-    assert "Grey: too few" in twins.subtitle
+    assert "Gray: too few" in twins.subtitle
 
 
 def test_what_is_no_report_is_refused():

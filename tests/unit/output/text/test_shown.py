@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from contracts.methods import plain_plan
+from contracts.methods import standard_plan
 from dxprivacy.mechanisms.linear.release_answers import build_release
 from dxprivacy.output.text.headings import under_headings
 from dxprivacy.output.text.plan_text import plan_lines
 from dxprivacy.output.text.release_text import release_lines
 from dxprivacy.queries.asking import gather
 from dxprivacy.releases.answer_names import names
-from dxprivacy.releases.ledger_reference import Booking
+from dxprivacy.releases.ledger_reference import LedgerReference
 from dxprivacy.wording import columns, plain
 
 POLICY = dx.Policy.parse("""title = "T"
@@ -96,13 +96,13 @@ ASKED = ["count by month", "count by hour", "count by smokes", "count by smokes 
 
 
 def released(*questions):
-    plan = plain_plan(list(questions), POLICY.metric, rows=100)
+    plan = standard_plan(list(questions), POLICY.metric, rows=100)
     noisy = np.arange(plan.workload.rows, dtype=np.int64)
-    return build_release(plan, noisy, 100, Booking("ledger.db", 1, "2026-01-01", "x", 1.0))
+    return build_release(plan, noisy, 100, LedgerReference("ledger.db", 1, "2026-01-01", "x", 1.0))
 
 
 def test_a_plan_calls_no_two_answers_the_same():
-    plan = plain_plan(ASKED, POLICY.metric, rows=100)
+    plan = standard_plan(ASKED, POLICY.metric, rows=100)
     wanted = [
         "count by month", "month 1", "month 2", "month 3", "count by hour", "hour 1", "hour 2", "hour 3", "hour 4",
         "count by smokes", "yes", "no", "count by smokes where hour=1", "yes", "no",
@@ -166,8 +166,8 @@ def test_a_crosstab_with_many_columns_is_turned():
         'title = "T"\ndataset = "t"\n[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n'
         "[attributes.age]\nintegers = [0, 19]\nepsilon = 1\nper = 1\n"
     )
-    plan = plain_plan(["count by sex, age"], policy.metric, rows=100)
-    release = build_release(plan, np.arange(40), 100, Booking("ledger.db", 1, "2026-01-01", "x", 1.0))
+    plan = standard_plan(["count by sex, age"], policy.metric, rows=100)
+    release = build_release(plan, np.arange(40), 100, LedgerReference("ledger.db", 1, "2026-01-01", "x", 1.0))
     rows = rows_of(release_lines(release, wide=True))
     at = rows.index("age × sex M F")
     assert [re.findall(r"\d+", row) for row in rows[at + 1 : at + 3]] == [["0", "0", "20"], ["1", "1", "21"]]
@@ -175,5 +175,5 @@ def test_a_crosstab_with_many_columns_is_turned():
 
 @pytest.mark.parametrize(("asked", "found"), [("hour 2", "Why hour 2 "), ("2", "Why month 2 "), ("yes", "Why yes ")])
 def test_an_answer_is_explained_by_its_name_on_the_screen_or_its_label(asked, found):
-    plan = plain_plan(["count by month", "count by hour", "count by smokes"], POLICY.metric, rows=100)
+    plan = standard_plan(["count by month", "count by hour", "count by smokes"], POLICY.metric, rows=100)
     assert any(row.startswith(found) for row in map(plain, plan_lines(plan, why=asked)))

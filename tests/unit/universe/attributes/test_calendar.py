@@ -222,8 +222,8 @@ def test_distances_count_in_steps():
     d = dx.metrics.attributes(Universe([BIRTH]), {"birth": {"epsilon": 1, "per": 12}})
     assert d.exact(0, 12) == 1
     assert d.exact(0, 1) == Fraction(1, 12)
-    assert (BIRTH.unit_step, BIRTH.length_unit, BIRTH.neighbours) == (1, "months", "months")
-    assert dates("10 years").neighbours == "steps of 10 years"
+    assert (BIRTH.unit_step, BIRTH.length_unit, BIRTH.neighbors) == (1, "months", "months")
+    assert dates("10 years").neighbors == "steps of 10 years"
 
 
 def test_days_outside_count_as_the_nearest_end_where_the_policy_says_so():

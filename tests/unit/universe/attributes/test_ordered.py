@@ -35,7 +35,7 @@ def labels(text):
     step=st.sampled_from(["0.1", "0.7", "1", "2.5", "1000", "0.001"]),
     clamp=st.booleans(),
 )
-def test_every_edge_and_its_float_neighbours_are_placed_as_decimals_would_be(low, cells, step, clamp):
+def test_every_edge_and_its_float_neighbors_are_placed_as_decimals_would_be(low, cells, step, clamp):
     width = Fraction(step)
     attribute = Numbers(name="x", low=low * width, high=(low + cells) * width, step=width, clamp=clamp)
     for k in range(cells + 1):

@@ -64,14 +64,14 @@ def test_whatever_cuts_nothing_is_answered(text):
         ("prefixes p.a", "prefixes a"),
     ],
 )
-def test_a_column_counts_and_is_labelled_as_the_same_numbers_alone(cell_value, of_series, of_plain):
+def test_a_column_counts_and_is_labeled_as_the_same_numbers_alone(cell_value, of_series, of_plain):
     """The first column changes slowest: each of its cells is five series."""
     ours, alone = (parse(text).on(u) for text, u in ((of_series, series(cell_value)), (of_plain, PLAIN)))
     assert ours.dense()[:, :25].tolist() == np.repeat(alone.dense()[:, :5], 5, axis=1).tolist()
     assert [a.label.replace("p.a ", "a ") for a in ours.answers] == [a.label for a in alone.answers]
 
 
-def test_the_ends_of_a_series_that_clamps_are_labelled_as_what_they_hold():
+def test_the_ends_of_a_series_that_clamps_are_labeled_as_what_they_hold():
     u = dx.Universe([Series(name="p", columns=("a",), entry=Integers(name="p", low=0, high=5, clamp=True))])
     assert parse("count where p.a=5").on(u).answers[0].label == "count where p.a 5 or more"
     assert parse("count where p.a=0..2").on(u).answers[0].label == "count where p.a 2 or less"

@@ -34,7 +34,7 @@ _BY_CODE = [
     Failure(("42703",), "a column is gone", ("somebody dropped or renamed it meanwhile", "")),
     Failure(
         ("57014",),
-        "the query was cancelled on the server, or took longer than its statement_timeout",
+        "the query was canceled on the server, or took longer than its statement_timeout",
         ("PGOPTIONS='-c statement_timeout=3h'", "allows more"),
     ),
     Failure(("55P03",), "the table is locked by somebody else", ("try again", "")),

@@ -1,4 +1,4 @@
-"""What the catalogue of a server says of a table: where and what it is, its columns and their types; reads no row."""
+"""What the catalog of a server says of a table: where and what it is, its columns and their types; reads no row."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -122,7 +122,7 @@ class ServerTable:
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns, as written in the catalogue."""
+        """The names of the columns, as written in the catalog."""
         return [found.column.name for found in self.columns]
 
 

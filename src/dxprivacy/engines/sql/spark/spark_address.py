@@ -1,6 +1,6 @@
 """Where Spark finds a table, as a text.
 
-    spark:catalog.schema.people              a table of the catalogue, on the session that is configured here
+    spark:catalog.schema.people              a table of the catalog, on the session that is configured here
     spark:/data/people.parquet               files, on the same session; a directory stands for all files in it
     sc://host:15002/::catalog.schema.people  the same of a Spark Connect server
 
@@ -66,7 +66,7 @@ def address(text: str) -> SparkAddress:
             hints=[("SPARK_REMOTE", "holds the whole address, for spark:catalog.schema.table")],
         )
     if not found.table:
-        hints = [("spark:catalog.schema.table", "a table of the catalogue"), ("spark:/data/people.parquet", "files")]
+        hints = [("spark:catalog.schema.table", "a table of the catalog"), ("spark:/data/people.parquet", "files")]
         raise DataError("which table?", where="spark", hints=hints)
     return found
 

@@ -57,7 +57,7 @@ class Files:
 
 
 def quietly(name: str, action: Callable[[], T], session: Any = None) -> T:
-    """What an action finds; whatever Spark says when it fails is replaced.  Interrupted, its job is cancelled."""
+    """What an action finds; whatever Spark says when it fails is replaced.  Interrupted, its job is canceled."""
     tag = f"dxprivacy-{uuid.uuid4().hex}"
     refused: BaseException
     try:
@@ -124,7 +124,7 @@ def _refusal(error: Exception, name: str) -> DataError:
         how = ("spark-submit --version", "starts it, too, and says why not")
         return DataError("Java could not be started", where=name, hints=[how])
     if found & {"SPARK_JOB_CANCELLED", "OPERATION_CANCELED", "OPERATION_CANCELLED"}:
-        return DataError("the job was cancelled on the cluster", where=name, hints=["try again"])
+        return DataError("the job was canceled on the cluster", where=name, hints=["try again"])
     if type(error).__name__ in _UNCONNECTED:
         hints = ["is the server there, and can it be reached from here?"]
         return DataError("the connection to Spark failed", where=name, details=[_WITHHELD], hints=hints)
@@ -270,7 +270,7 @@ def _require_no_view(session: Any, address: SparkAddress) -> None:
 
 
 def _details(session: Any, address: SparkAddress) -> dict[str, str]:
-    """What a catalogue says of a table, beyond its columns."""
+    """What a catalog says of a table, beyond its columns."""
     told = session.sql(f"DESCRIBE TABLE EXTENDED {address.table}").collect()
     names = [str(row[0]) for row in told]  # columns first, which may be called anything
     details = names.index(_DETAILS) if _DETAILS in names else len(names)

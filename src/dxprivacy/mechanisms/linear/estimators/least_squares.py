@@ -1,7 +1,7 @@
 """Rows worked out from other noisy rows by least squares: the matrix mechanism's way back.
 
 The counted rows B x + noise and the public total tell about the histogram x; the estimate of least variance among
-those without bias is the generalised least squares solution, and each row that was asked for is read off it, so that
+those without bias is the generalized least squares solution, and each row that was asked for is read off it, so that
 all answers agree with one another.  Rows over disjoint attributes have nothing to tell one another, so the attributes
 fall into components, each solved for itself: over the cells that its rows tell apart, or table by table in closed form
 where those are too many.

@@ -1,4 +1,4 @@
-"""Proposals for the scales: how the rows share the budget.  Optimisers propose; a certificate decides.
+"""Proposals for the scales: how the rows share the budget.  Optimizers propose; a certificate decides.
 
 With `w = 1/s` the policy asks for `sum_k w_k |A_ki - A_kj| <= limit(i, j)` on the covering pairs: linear in w.  The
 limit is the granted share of d(i, j), or what earlier releases left of d(i, j) where that is less; the covering pairs

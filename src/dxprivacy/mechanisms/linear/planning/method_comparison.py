@@ -27,7 +27,7 @@ class Compared:
     worst_95: float = math.nan
     missed: int = 0  # answers that miss their target
     relative: float = math.nan  # error of all answers together, relative to the best method
-    worst_case: float = math.nan  # in plain-DP terms
+    worst_case: float = math.nan  # in standard-DP terms
     gap: float | None = None
     best: bool = False
     refused: str = ""
@@ -145,8 +145,8 @@ def compare_lines(lines: Sequence[Compared]) -> list[str]:
         if line.refused:
             out.append(tag("dim", f"  {line.method}: {line.refused}"))
     text = (
-        "error: of all answers together, each measured by its target or by plain DP, relative to the least. gap: how "
-        "far above the best Laplace plan for these rows, at most; ? where nobody knows. Marked is what auto takes: "
+        "error: of all answers together, each measured by its target or by standard DP, relative to the least. gap: "
+        "how far above the best Laplace plan for these rows, at most; ? where nobody knows. Marked is what auto takes: "
         "other rows than those asked for only where the error is a tenth less."
     )
     return out + [tag("dim", part) for part in wrap(text, 96)]

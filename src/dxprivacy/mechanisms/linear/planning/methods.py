@@ -31,7 +31,7 @@ from dxprivacy.mechanisms.linear.strategies.other_rows import (
     quickly_shifted,
     redundant,
 )
-from dxprivacy.optimize.barrier import evened, loss_of, optimise
+from dxprivacy.optimize.barrier import evened, loss_of, optimize
 from dxprivacy.optimize.pair_constraints import Pairs
 from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import LaplaceCost
@@ -282,7 +282,7 @@ def _least_loss(task: Task, system: Constraints) -> tuple[Floats, float]:
     else:
         a = np.zeros(system.count)
         np.add.at(a, system.variable, np.where(task.free, 0.0, task.weights / task.reference**power))
-        found = optimise(pairs, a[limited], power, caps, watch=task.watch)
+        found = optimize(pairs, a[limited], power, caps, watch=task.watch)
         block = np.zeros(system.count, dtype=np.int64)
         block[system.variable] = task.workload.block_of
         tidy = evened(pairs, found.w, block[limited])
@@ -372,7 +372,7 @@ def _newton(task: Task) -> int:
     return 0 if task.loss.power is None else min(rows, pairs.count) ** 2 * max(rows, pairs.count)
 
 
-def _can_optimise(task: Task) -> bool:
+def _can_optimize(task: Task) -> bool:
     return _has_system(task) and _newton(task) <= MAX_NEWTON
 
 
@@ -406,7 +406,7 @@ def _by_shifting(task: Task, own: Candidate | None) -> Iterator[Proposal]:
 MAKERS: tuple[Maker, ...] = (
     Maker("same-scale", _any, _same_scale),
     Maker("by-table", _has_few_tables, _table_by_table, in_auto=_has_tables_only),
-    Maker("optimal", _can_optimise, _optimal, in_auto=lambda task: _newton(task) <= MAX_NEWTON_AUTO),
+    Maker("optimal", _can_optimize, _optimal, in_auto=lambda task: _newton(task) <= MAX_NEWTON_AUTO),
     Maker("fill", _has_system, _filled),
     Maker("psa", _has_system, _psa, in_auto=_few_rounds),
     Maker("equal-split", _has_system, _equal_split, in_auto=_never),  # filling in its proportions is never worse

@@ -23,7 +23,7 @@ from dxprivacy.privacy.budget_fraction import parse_share, require_spent
 from dxprivacy.privacy.costs import Cost
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.asking import gather
-from dxprivacy.queries.recognized_tables import recognised
+from dxprivacy.queries.recognized_tables import recognized
 from dxprivacy.universe.workload import Workload
 
 METHODS = ("auto", *(maker.name for maker in MAKERS))
@@ -48,7 +48,7 @@ def make_plan(
     """The least noise we know that keeps the policy, or a metric of one's own.
 
     `loss` is what `method="auto"` and `"optimal"` make least: squared errors, absolute errors, the largest one, or the
-    geometric mean, each row measured by its target or by plain DP.  `spent` is what was released before (such as
+    geometric mean, each row measured by its target or by standard DP.  `spent` is what was released before (such as
     `ledger.spent`): the plan then fits beside it on every pair.  All work is counted, so that the same question has
     the same plan, with the same numpy and scipy, on a machine that is busy, too; `seconds` may stop it earlier with the
     best certified plan so far, and the plan says so.  `thorough` searches longer for other rows to count.  `progress`
@@ -86,7 +86,7 @@ def prepare(
     asked = gather(questions)
     require_few(asked.questions)
     asked.require_honest(metric.universe)
-    asked = recognised(asked, metric.universe)
+    asked = recognized(asked, metric.universe)
     rows = metric.universe.max_records if rows is None else rows  # where n is private: errors for that many
     asked = with_widths(asked, metric, granted, rows if is_whole(rows) else None)
     workload = asked.on(metric.universe)

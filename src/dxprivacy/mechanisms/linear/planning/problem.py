@@ -19,7 +19,7 @@ from dxprivacy.mechanisms.linear.estimators.expected_errors import all_expected,
 from dxprivacy.mechanisms.linear.estimators.measured import AsAsked, Measured
 from dxprivacy.mechanisms.linear.planning.constraints import Constraints, constraints
 from dxprivacy.mechanisms.linear.planning.pair_limits import limits_of
-from dxprivacy.mechanisms.linear.planning.standard_dp import plain_sensitivities
+from dxprivacy.mechanisms.linear.planning.standard_dp import standard_sensitivities
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.closed_forms import Constant
 from dxprivacy.metrics.with_other import present
@@ -135,11 +135,11 @@ class Task:
 
     @cached_property
     def reference(self) -> Floats:
-        """What a row's scale is measured by: its target, or its question's sensitivity in plain DP.
+        """What a row's scale is measured by: its target, or its question's sensitivity in standard DP.
 
         A row that is there for others is measured by these: the sizes of groups by the ranks that they move.
         """
-        plain = np.array([s or 1.0 for s in plain_sensitivities(self.workload)])[self.workload.block_of]
+        plain = np.array([s or 1.0 for s in standard_sensitivities(self.workload)])[self.workload.block_of]
         beside: dict[int, float] = {}
         for answer in self.workload.answers:
             for row, (other, times) in answer.recipe.measured_by.items():

@@ -20,7 +20,7 @@ from dxprivacy.privacy.search.candidate_pairs import Move
 from dxprivacy.universe.workload import Workload
 
 ENOUGH = 1 + 1e-9  # of a pair's limit: nothing is to be gained beyond
-_SAMPLE = 4_000_000  # differences of nearest neighbours that are looked at to begin with
+_SAMPLE = 4_000_000  # differences of nearest neighbors that are looked at to begin with
 _AT_ONCE = 1 << 14
 
 Pool = tuple[Ints, Ints]
@@ -40,9 +40,9 @@ class Search:
         return cover(together(LaplaceCost(self.workload, scales), self.spent), self.metric, walks=True)
 
     def first(self, plan: Cover) -> Pool:
-        """For each row a pair between its ends, and the nearest neighbours between which it changes most."""
+        """For each row a pair between its ends, and the nearest neighbors between which it changes most."""
         found = [ends for block in self.workload.blocks if (ends := block.ends(absent=True)) is not None]
-        near = self._neighbours(plan)
+        near = self._neighbors(plan)
         if len(near[0]):
             pair, row, amount = self.workload.differences(*near)
             limits = limits_of(self.metric, self.share, self.spent, *near)
@@ -54,12 +54,12 @@ class Search:
             found.append((near[0][best], near[1][best]))
         return _distinct(found)
 
-    def _neighbours(self, plan: Cover) -> Pool:
+    def _neighbors(self, plan: Cover) -> Pool:
         first, second = [], []
         width = max(1, self.workload.width)
         for walk in plan.walks:
             tree = walk.space.tree
-            i, j, _ = tree.neighbours
+            i, j, _ = tree.neighbors
             most = max(1, _SAMPLE // (width * len(walk.contexts)))
             some = np.arange(0, len(i), max(1, -(-len(i) // most)))
             u, v = tree.record(i[some]), tree.record(j[some])

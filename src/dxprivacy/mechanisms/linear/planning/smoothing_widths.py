@@ -82,7 +82,7 @@ def _of_quantiles(question: Quantiles, metric: Metric, shares: tuple[Fraction, F
     question.require_groups(metric.universe)  # errors name what was asked, not a width that is tried here
     widths = [steps for steps in _widths(line.steps) if steps <= 2 or -(-line.steps // steps) >= _LEAST_RAMPS]
     narrow = sum(steps * line.tick <= line.gap for steps in widths)
-    widths = widths[max(narrow - 1, 0) :]  # ramps between two neighbours say no more, and are many
+    widths = widths[max(narrow - 1, 0) :]  # ramps between two neighbors say no more, and are many
     few = [steps for steps in widths if line.steps // steps * len(line.numbers) <= _MOST_ENTRIES] or widths[-1:]
     tried = [replace(question, width=steps * line.tick) for steps in few]
     noises = [(one, *_least_noise(one, metric, Fraction(1))) for one in tried]
@@ -125,7 +125,7 @@ def _with_width(question: Asked, metric: Metric, share: Fraction, records: int) 
 
 
 def map_with_width(question: Density, metric: Metric, share: Fraction, records: int) -> Density:
-    """In kilometres where distances are; a width at which noise is twice what a cell would hold evenly."""
+    """In kilometers where distances are; a width at which noise is twice what a cell would hold evenly."""
     ref, axes = question.places(metric.universe), metric.by_attribute
     space = None if ref is None or axes is None else axes[ref.axis].embedding
     if ref is None or space is None:
@@ -156,7 +156,7 @@ def _with_cells(question: Density, metric: Metric) -> Density:
 
 
 def _lengths(question: Count | Density, places: Reference, metric: Metric) -> str:
-    """Kilometres on the Earth, or the unit of a plane: as the policy measures distances between places."""
+    """Kilometers on the Earth, or the unit of a plane: as the policy measures distances between places."""
     axes = metric.by_attribute
     space = None if axes is None else axes[places.axis].embedding
     if space is None or space.arc:

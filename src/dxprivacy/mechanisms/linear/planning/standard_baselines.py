@@ -2,25 +2,26 @@
 
 *as strict*      question by question, one epsilon for all pairs: the least finite distance *that the question tells
                  apart*.  Nothing that the question does not touch can change it.
-*at our worst*   plain DP at the worst case of our release: it often answers better, and protects close pairs far less.
+*at our worst*   standard DP at the worst case of our release: it often answers better, and protects close pairs far
+less.
 
 Both are made by the same planner, for each question alone; large questions as they are asked, with the best scale for
-each table.  Plain DP has to share its epsilon among the questions as our plan does: of its least distance a question
+each table.  Standard DP has to share its epsilon among the questions as our plan does: of its least distance a question
 gets the part that our plan spends on it, the largest `L_q(i, j) / d(i, j)`; a question that reached its target, and so
-took no more than it needed, is granted the whole share.  Our worst case is shared out as is best for plain DP beside
+took no more than it needed, is granted the whole share.  Our worst case is shared out as is best for standard DP beside
 our plan: errors go with 1 / epsilon, so that the sum of squares of theirs relative to ours is least where a question
 of n answers that err r times as much at the whole of it gets a part in proportion to (n r^2)^(1/3).  Quantiles are
-not planned so: plain DP chooses them, which errs far less than noise
+not planned so: standard DP chooses them, which errs far less than noise
 on ramps that all change at once, and takes no time.
 
 Why the first gain of a question is not below 1.  Let e be the least distance that question q tells apart.  Whatever
-keeps `L_q(i, j) <= part * e` wherever q differs keeps `L_q(i, j) <= part * d(i, j)`, because e <= d(i, j) there: plain
-DP's plan is one of those that our planner may choose from, at the same part of the policy.  So the best under d errs no
-more, in the loss that is minimised.  Two things can hide that.  Our plan may have kept to the rows that were asked for
-where others err less (for whole numbers, or for the sake of targets): then plain DP keeps to them too.  And beside
-other questions ours may have less than `part` on some pairs, so that plain DP was granted more than our plan had: then
-it is granted just so much that both err alike.  Single answers of a question may get more noise than plain DP gives
-them, for the sake of the others; their own errors say so.
+keeps `L_q(i, j) <= part * e` wherever q differs keeps `L_q(i, j) <= part * d(i, j)`, because e <= d(i, j) there:
+standard DP's plan is one of those that our planner may choose from, at the same part of the policy.  So the best
+under d errs no more, in the loss that is minimized.  Two things can hide that.  Our plan may have kept to the rows
+that were asked for where others err less (for whole numbers, or for the sake of targets): then standard DP keeps to
+them too.  And beside other questions ours may have less than `part` on some pairs, so that standard DP was granted
+more than our plan had: then it is granted just so much that both err alike.  Single answers of a question may get
+more noise than standard DP gives them, for the sake of the others; their own errors say so.
 """
 
 import math
@@ -38,7 +39,7 @@ from dxprivacy.mechanisms.linear.estimators.measured import Measured
 from dxprivacy.mechanisms.linear.planning.constraints import constraints_by_block
 from dxprivacy.mechanisms.linear.planning.methods import MAKERS, best_of_all, best_of_own_rows, simplest, try_maker
 from dxprivacy.mechanisms.linear.planning.problem import Candidate, Noisy, Task
-from dxprivacy.mechanisms.linear.planning.standard_dp import plain_metric
+from dxprivacy.mechanisms.linear.planning.standard_dp import standard_metric
 from dxprivacy.mechanisms.linear.planning.standard_quantiles import chosen_quantile
 from dxprivacy.metrics import Metric
 from dxprivacy.privacy import closest_told_apart, largest_loss, max_ratio
@@ -50,19 +51,19 @@ from dxprivacy.universe.answers import ErrorOf, Inverse, Law, Spread
 from dxprivacy.universe.blocks import SoftTable
 from dxprivacy.universe.workload import Workload
 
-MOST_ROWS = 400  # of one question, to look for the best plan of plain DP; beyond that each table has one scale
+MOST_ROWS = 400  # of one question, to look for the best plan of standard DP; beyond that each table has one scale
 MOST_TOGETHER = 1_500  # rows of all questions that are planned so; of more, each table has one scale
 MOST_QUESTIONS = 40  # likewise
 _MOST = 1e300
-MOST_RECORDS = 300  # different ones, of a spread or with soft borders, any two of which plain DP tells apart
+MOST_RECORDS = 300  # different ones, of a spread or with soft borders, any two of which standard DP tells apart
 
 
-_ErrorsAt = Callable[[float], Sequence[ErrorOf]]  # of the answers to a question, by the epsilon of plain DP
+_ErrorsAt = Callable[[float], Sequence[ErrorOf]]  # of the answers to a question, by the epsilon of standard DP
 
 
 @dataclass(frozen=True)
 class PlainQuestion:
-    """One question under plain DP: its epsilon as strict, the pair that sets it, the gain, and the noise it would get.
+    """One query under standard DP: its strictest epsilon, the pair that sets it, the noise ratio, and its noise.
 
     `epsilon` is infinite where every difference that the question tells is public: then nothing is compared.
     """
@@ -71,7 +72,7 @@ class PlainQuestion:
     pair: tuple[int, int] | None
     gain: float
     rows: tuple[int, ...] = ()  # of the workload
-    scales: tuple[float, ...] = ()  # of the rows asked for, as strict; empty where plain DP counts others
+    scales: tuple[float, ...] = ()  # of the rows asked for, as strict; empty where standard DP counts others
     by_table: bool = False  # too large to be planned like ours: as it was asked, with one scale for each table
 
 
@@ -151,12 +152,12 @@ def baselines(ours: Ours) -> Baselines:
         best = _cut(ours, a, on_rows)
         for k, error in zip(a.answers, best, strict=True):
             mine = ours.errors[k]
-            # Good enough is good enough for plain DP too.
+            # Good enough is good enough for standard DP too.
             strict[k] = mine if ours.reached(k) and error.half_width < mine.half_width else error
         at[a.number] = partial(_cut_at, ours, a, plain)
         gain = min(plain.gain, _gain(ours, a, on_rows, best))
         found[a.number] = PlainQuestion(plain.epsilon, near.pair, gain, tuple(a.rows), plain.scales, plain.large)
-    if 0 < ours.worst_epsilon < math.inf:  # with no end to its epsilon plain DP needs no noise: nothing is compared
+    if 0 < ours.worst_epsilon < math.inf:  # with no end to its epsilon standard DP needs no noise: nothing is compared
         for a, errors in _at_our_worst(ours, [a for a in noisy if a.number in at], at):
             for k, error in zip(a.answers, errors, strict=True):
                 worst[k] = error
@@ -167,7 +168,7 @@ def baselines(ours: Ours) -> Baselines:
 def _at_our_worst(
     ours: Ours, questions: Sequence[_Alone], at: "dict[int, _ErrorsAt]"
 ) -> Iterator[tuple[_Alone, Sequence[ErrorOf]]]:
-    """The errors of every question at its part of our worst case, shared out as is best for plain DP (see above)."""
+    """The errors of every question at its part of our worst case, shared out as is best for standard DP (see above)."""
     parts = []
     for a in questions:
         theirs, mine = at[a.number](ours.worst_epsilon), [ours.errors[k] for k in a.answers]
@@ -204,7 +205,7 @@ def _at_most(error: ErrorOf, most: float) -> ErrorOf:
 
 
 def _gain(ours: Ours, alone: _Alone, noisy: Sequence[ErrorOf], best: Sequence[ErrorOf]) -> float:
-    """How many times more plain DP errs in a question's answers, where that is not what its noisy rows say."""
+    """How many times more standard DP errs in a question's answers, where that is not what its noisy rows say."""
     if list(noisy) == list(best):
         return math.inf
     mine = math.hypot(*(ours.errors[k].rmse for k in alone.answers))
@@ -214,7 +215,7 @@ def _gain(ours: Ours, alone: _Alone, noisy: Sequence[ErrorOf], best: Sequence[Er
 def _of_whole(
     ours: Ours, a: _Alone, strict: list[ErrorOf | None], at: "dict[int, _ErrorsAt]"
 ) -> dict[int, PlainQuestion]:
-    """People or a map under plain DP: one scale, by which all that a person or record can change is hidden alike."""
+    """People or a map under standard DP: one scale, by which all that a person or record can change is hidden alike."""
     ((block, _),) = a.workload.wholes
     whole = whole_of(block)
     near = whole.closest(ours.metric)
@@ -286,7 +287,7 @@ def _planned(task: Task, method: str) -> Candidate:
 
 @dataclass(frozen=True)
 class _Counted:
-    """What plain DP counts, with which noise."""
+    """What standard DP counts, with which noise."""
 
     scales: tuple[float, ...]
     measured: Measured
@@ -298,7 +299,7 @@ class _Counted:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Quantiles under plain DP: numbers chosen one by one, which share the epsilon (`plain_choice`)."""
+    """Quantiles under standard DP: numbers chosen one by one, which share the epsilon (`plain_choice`)."""
 
     ours: Ours
     alone: _Alone
@@ -320,7 +321,7 @@ class _Chosen:
 
     @property
     def gain(self) -> float:
-        """How many times more plain DP errs."""
+        """How many times more standard DP errs."""
         mine = math.hypot(*(self.ours.errors[k].rmse for k in self.alone.answers))
         return max(math.hypot(*(error.rmse for error in self.errors(1.0))) / mine, 1.0) if mine else math.inf
 
@@ -337,12 +338,12 @@ def _has_many_pairs(workload: Workload) -> bool:
 class _Plain:
     """A question alone, planned under one epsilon for all pairs.
 
-    `epsilon` is that of the closest pair, less where plain DP would otherwise beat our plan as a whole (see above).
+    `epsilon` is that of the closest pair, less where standard DP would otherwise beat our plan as a whole (see above).
     """
 
     def __init__(self, ours: Ours, alone: _Alone, epsilon: float, *, quick: bool) -> None:
         self.ours, self.alone = ours, alone
-        metric = plain_metric(alone.workload.universe, Fraction(epsilon))
+        metric = standard_metric(alone.workload.universe, Fraction(epsilon))
         self.task = Task(alone.workload, metric, Fraction(1), ours.records)
         self.large = quick or alone.workload.rows > MOST_ROWS or _has_many_pairs(alone.workload)
         found = self._table_by_table(epsilon) if self.large else self._planned()
@@ -352,7 +353,7 @@ class _Plain:
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """Of the rows asked for; none where plain DP counts others."""
+        """Of the rows asked for; none where standard DP counts others."""
         return self.found.scales if self.found.measured.as_asked else ()
 
     def _as_little(self, found: _Counted) -> float:
@@ -367,7 +368,7 @@ class _Plain:
         try:
             found = _planned(self.task, self.ours.method)
             if self._other_way(found) and self._loss(found) < self._our_loss:
-                # Our plan could have done likewise, and did not for the sake of other questions: so does plain DP.
+                # Our plan could have done likewise, and did not for the sake of other questions: so does standard DP.
                 found = best_of_own_rows(self.task)[0]
         except NotCertified:
             found = simplest(self.task)

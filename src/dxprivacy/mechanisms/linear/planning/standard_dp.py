@@ -14,12 +14,12 @@ from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 
 
-def plain_metric(universe: Universe, epsilon: Exact) -> Metric:
+def standard_metric(universe: Universe, epsilon: Exact) -> Metric:
     """One epsilon for every two records; where records may be absent, also for adding or removing one.
 
     Of people with several rows it is that of a whole person, and a row gets its part.
 
-    >>> plain_metric(Universe.listed("abc"), Fraction(1, 2)).exact(0, 2)
+    >>> standard_metric(Universe.listed("abc"), Fraction(1, 2)).exact(0, 2)
     Fraction(1, 2)
     """
     if universe.absent is None:
@@ -28,9 +28,9 @@ def plain_metric(universe: Universe, epsilon: Exact) -> Metric:
     return WithAbsent(universe, Constant(universe.present, each), each)
 
 
-def plain_sensitivities(workload: Workload) -> tuple[float, ...]:
+def standard_sensitivities(workload: Workload) -> tuple[float, ...]:
     """Each block's l1 sensitivity: the largest change by replacing a record, or by adding or removing one."""
-    plain = plain_metric(workload.universe, Fraction(1))
+    plain = standard_metric(workload.universe, Fraction(1))
     out = []
     for block in workload.blocks:
         alone = Workload(workload.universe, (block,), ())

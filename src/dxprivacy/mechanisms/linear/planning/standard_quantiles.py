@@ -1,4 +1,4 @@
-"""What plain DP does for quantiles: one number is chosen by the exponential mechanism, which looks at ranks alone.
+"""What standard DP does for quantiles: one number is chosen by the exponential mechanism, which looks at ranks alone.
 
 Between the numbers of the records a rank changes by one a record, beyond them not at all.  As if numbers lay evenly
 over half of their range, the way our own errors are reckoned before a release, a number that is t below or above the
@@ -45,7 +45,7 @@ class _Side(NamedTuple):
 
 
 def chosen_quantile(recipe: Inverse, epsilon: float, records: int | None, *, grouped: bool) -> ErrorOf:
-    """The error of a quantile that is chosen under plain DP, at so large an epsilon for this quantile alone.
+    """The error of a quantile that is chosen under standard DP, at so large an epsilon for this quantile alone.
 
     Whoever moves from one group to another changes the scores of two, each by the larger of q and 1 - q.
 

@@ -231,8 +231,8 @@ class _Part:
         fine = parts_of(rows / largest[:, None])
         rounded = fine == 0
         fine = np.where(rounded, 1 << _GRID_BITS, np.where(fine > 1, _divided(fine, largest), fine))
-        centred = rows - rows.mean(axis=1, keepdims=True)
-        if rounded.any() and np.linalg.matrix_rank(centred, tol=1e-9 * float(largest.max())) < cells.count - 1:
+        centered = rows - rows.mean(axis=1, keepdims=True)
+        if rounded.any() and np.linalg.matrix_rank(centered, tol=1e-9 * float(largest.max())) < cells.count - 1:
             asked = np.vstack([b.columns(cells.representatives) for b in self.blocks])
             found = _combined(asked, rows)
             if found is None:
@@ -319,10 +319,10 @@ def _without_offset(rows: Floats) -> Floats:
     fraction, or else their middle.  The number of records is public, so that it costs and tells nothing, and it would
     eat the bits that rounding leaves."""
     low, high = rows.min(axis=1, keepdims=True), rows.max(axis=1, keepdims=True)
-    raised, centred = rows - low, rows - (low + high) / 2
+    raised, centered = rows - low, rows - (low + high) / 2
     whole = _is_whole(rows / np.abs(rows).max(axis=1, keepdims=True))[:, None]
     simple = (parts_of(raised / np.where(high > low, high - low, 1.0)) > 0)[:, None]
-    return np.asarray(np.where(whole, rows, np.where(simple, raised, centred)), dtype=np.float64)
+    return np.asarray(np.where(whole, rows, np.where(simple, raised, centered)), dtype=np.float64)
 
 
 def _int(rows: Floats) -> Ints:
@@ -333,13 +333,13 @@ def _combined(asked: Ints, rows: Floats) -> tuple[Ints, Floats] | None:
     """Rows in the span of the asked ones as whole combinations of these, and their scales; None where too large."""
     from scipy.linalg import qr
 
-    centred = asked - asked.mean(axis=1, keepdims=True)
-    sizes = np.abs(centred).max(axis=1)
+    centered = asked - asked.mean(axis=1, keepdims=True)
+    sizes = np.abs(centered).max(axis=1)
     if sizes.max() > _ALIKE * sizes[sizes > 0].min():
         return None  # whole combinations of rows of so different sizes would be too coarse for the small ones
-    centred = centred[sizes > 0] / sizes[sizes > 0, None]
+    centered = centered[sizes > 0] / sizes[sizes > 0, None]
     asked = asked[sizes > 0]
-    triangle, order = qr(centred.T, mode="r", pivoting=True)
+    triangle, order = qr(centered.T, mode="r", pivoting=True)
     rank = int((np.abs(np.diag(triangle)) > 1e-10).sum())
     basis = asked[np.sort(order[:rank])]
     parts = (rows - rows.mean(axis=1, keepdims=True)) @ np.linalg.pinv(basis - basis.mean(axis=1, keepdims=True))

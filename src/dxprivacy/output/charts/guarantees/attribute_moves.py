@@ -101,7 +101,7 @@ def presence(cost: LaplaceCost | SumCost, absent: int) -> tuple[float, int] | No
 def sample(size: int, budget: int, special: Sequence[int], *, ordered: bool, lags: int) -> tuple[Ints, Ints, bool]:
     """All pairs of values, or as many as the budget allows; and whether they are all.
 
-    `special` values are never missed.  Of an ordered attribute a coarse sample would have no neighbours, which are its
+    `special` values are never missed.  Of an ordered attribute a coarse sample would have no neighbors, which are its
     closest pairs: it gets pairs at many differences.
     """
     if size * (size - 1) // 2 <= budget:

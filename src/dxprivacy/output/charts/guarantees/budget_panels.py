@@ -110,7 +110,7 @@ def _pairs(moves: Moves, axis: int, metric: Metric, groups: Groups, special: Seq
     most = math.isqrt(2 * moves.budget)
     complete = len(values) <= most
     if not complete:
-        # With each its neighbour: on a line these are the closest, and so the most used.
+        # With each its neighbor: on a line these are the closest, and so the most used.
         some = np.linspace(0, len(values) - 2, most // 2).astype(np.int64)
         values = np.union1d(values[np.union1d(some, some + 1)], starts)
     u, v = pairs_of(values, [x for x in special if x < size])

@@ -1,7 +1,7 @@
-"""`plots.trade`: what is given up and what is gained, against plain DP with the same worst case (UX `trade`).
+"""`plots.trade`: what is given up and what is gained, against standard DP with the same worst case (UX `trade`).
 
-The policy, this plan and plain DP against distance.  Where the policy's line crosses plain DP's is the headline: pairs
-closer than that are promised more than plain DP promises, pairs beyond it less.
+The policy, this plan and standard DP against distance.  Where the policy's line crosses standard DP's is the
+headline: pairs closer than that are guaranteed more than standard DP guarantees, pairs beyond it less.
 """
 
 import math
@@ -11,7 +11,7 @@ from itertools import pairwise
 from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.output.charts.axes import Log
 from dxprivacy.output.charts.channels import Spec, pointed_at
-from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK, TINT, clean, sentences
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK, TINT, clean, sentences
 from dxprivacy.output.charts.guarantees.loss_profiles import PRESENCE, Point, Profile, profiles
 from dxprivacy.output.charts.guarantees.plan_error import require_plan
 from dxprivacy.output.charts.layers import heading, layer, mark, pictured, view, with_values, written
@@ -25,11 +25,11 @@ _DECADES = 1e8
 
 
 def trade_picture(plan: Plan) -> Picture:
-    """Policy, plan and plain DP against distance; one panel per attribute.  Nothing is spent.
+    """Policy, plan and standard DP against distance; one panel per attribute.  Nothing is spent.
 
     >>> import dxprivacy as dx
     >>> dx.plots.trade(dx.plan([[1, 1, 0, 0]], dx.metrics.line(4, 1)))
-    Picture('No pair is better protected than by plain DP with the same worst case')
+    Picture('No pair is better protected than by standard DP with the same worst case')
     """
     require_plan(plan)
     every = profiles(plan)
@@ -44,7 +44,7 @@ def trade_picture(plan: Plan) -> Picture:
         views = _view(plan, shown[0], y, 600, alone=True)
     else:
         views = {"concat": [_view(plan, p, y, 270, alone=False) for p in shown], "columns": 2, "spacing": 26}
-    description = "Policy, plan and plain DP by distance"
+    description = "Policy, plan and standard DP by distance"
     return pictured(description, _finding(plan, every), _reading(plan, every, shown), views)
 
 
@@ -63,7 +63,7 @@ def _view(plan: Plan, profile: Profile, y: Log, width: int, *, alone: bool) -> S
         layers.append(layer(area, mark("area", color=TINT, opacity=0.6), **spot, y2={"field": "y2"}))
     if plain:
         ends = [{"x": end, "y": y.at(worst)} for end in (x.low, x.high)]
-        layers.append(layer(ends, mark("line", color=GREY, strokeDash=[5, 4], strokeWidth=1.8), **spot))
+        layers.append(layer(ends, mark("line", color=GRAY, strokeDash=[5, 4], strokeWidth=1.8), **spot))
     if line:
         through = [{"x": a, "y": y.at(b)} for a, b in line]
         layers.append(layer(through, mark("line", color=ACCENT, strokeWidth=2.5), **spot))
@@ -99,7 +99,7 @@ def _policy_line(profile: Profile, x: Log) -> list[tuple[float, float]]:
 
 
 def _under(line: Sequence[tuple[float, float]], worst: float) -> list[tuple[float, float]]:
-    """The part of the policy's line below plain DP's, with the point where they cross."""
+    """The part of the policy's line below standard DP's, with the point where they cross."""
     out: list[tuple[float, float]] = []
     for k, (a, b) in enumerate(line):
         if b < worst:
@@ -119,7 +119,7 @@ def _labels(
     """What the lines are, on a picture of its own; in one of many only what cannot be drawn."""
     if not profile.points:
         text = "public: no limit" if profile.public else "nothing to tell apart"
-        return [written(text, 8, 20, color=GREY)]
+        return [written(text, 8, 20, color=GRAY)]
     none = all(q.used <= 0 for q in profile.points)
     nothing = written("this plan: 0", x.pixels - 6, y.pixels - 6, color=INK, align="right", baseline="bottom")
     if not alone:
@@ -130,11 +130,11 @@ def _labels(
     above = {"align": "right", "baseline": "bottom", "fontWeight": "bold"}
     out.append(written(_policy_name(profile), place - 4, height, color=ACCENT, **above))
     if 0 < worst < math.inf:
-        text = f"plain DP, ε {digits(worst)}"
+        text = f"standard DP, ε {digits(worst)}"
         crowded = abs(y.below_top(worst) - y.below_top(line[0][1])) < 14
         place = x.pixels - 6 if crowded else 6
         side = "right" if crowded else "left"
-        out.append(written(text, place, y.below_top(worst) - 4, color=GREY, align=side, baseline="bottom"))
+        out.append(written(text, place, y.below_top(worst) - 4, color=GRAY, align=side, baseline="bottom"))
     if not none:
         middle = [q for q in profile.points if q.used > 0]
         chosen = min(middle, key=lambda q: abs(x.pixel(q.x) - 0.45 * x.pixels))
@@ -146,7 +146,7 @@ def _labels(
 
 
 def _clear_of(line: Sequence[tuple[float, float]], worst: float, x: Log, y: Log) -> tuple[float, float]:
-    """Where above the policy's line its label does not meet plain DP's."""
+    """Where above the policy's line its label does not meet standard DP's."""
     found = (0.0, 0.0)
     for share in (0.62, 0.48, 0.78, 0.92):
         at = x.low * (x.high / x.low) ** share
@@ -184,13 +184,13 @@ def _distance(profile: Profile, alone: bool) -> str:
 def _finding(plan: Plan, every: Sequence[Profile]) -> str:
     worst = plan.worst_epsilon
     if math.isinf(worst):
-        return "Public differences are told apart without limit; plain DP has nothing like it"
+        return "Public differences are told apart without limit; standard DP has nothing like it"
     if worst == 0:
         return "Nothing is told apart: these answers are the same for all records"
-    better = "better protected than plain DP with the same worst case"
+    better = "better protected than standard DP with the same worst case"
     parts = [text for p in every if (text := _closer(p, worst, alone=len(every) == 1))]
     if not parts:
-        return "No pair is better protected than by plain DP with the same worst case"
+        return "No pair is better protected than by standard DP with the same worst case"
     if len(every) > 1:
         more = f" and {plural(len(parts) - _NAMED, 'other')}" if len(parts) > _NAMED else ""
         return f"B{better[1:]}: {', '.join(parts[:_NAMED])}{more}"
@@ -198,7 +198,7 @@ def _finding(plan: Plan, every: Sequence[Profile]) -> str:
 
 
 def _closer(profile: Profile, worst: float, *, alone: bool) -> str:
-    """Which pairs along an attribute are promised more than plain DP promises them; empty if none are."""
+    """Which pairs along an attribute are guaranteed more than standard DP guarantees them; empty if none are."""
     name = clean(profile.name, 24)
     if not profile.points or not profile.below:
         return ""
@@ -220,11 +220,11 @@ def _reading(plan: Plan, every: Sequence[Profile], shown: Sequence[Profile]) -> 
     plain = 0 < worst < math.inf
     parts = []
     if not alone:
-        dashed = f" · dashed: plain DP, ε {digits(worst)}" if plain else ""
+        dashed = f" · dashed: standard DP, ε {digits(worst)}" if plain else ""
         parts.append(f"Blue: the policy · black: this plan, worst pair at each distance{dashed}")
         parts.append("Pairs alike except in one attribute")
     if plain and any(p.below for p in shown):
-        parts.append("Left of the crossing the policy promises more than plain DP, right of it less")
+        parts.append("Left of the crossing the policy guarantees more than standard DP, right of it less")
     if plain and alone:
         parts.append("The plan is never above either line")
     if any(any(q.used <= 0 for q in p.points) and any(q.used > 0 for q in p.points) for p in shown):

@@ -22,7 +22,7 @@ PANELS = 10
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """95 % half-widths of one answer or several, and of plain DP for them; None where there is nothing to compare."""
+    """95 % half-widths of one answer or several, and those of standard DP; None where there is nothing to compare."""
 
     label: str
     least: float
@@ -93,7 +93,7 @@ def panels(plan: Plan, rows: Sequence[ErrorRow]) -> list[Panel]:
 
 
 def _half_widths(errors: Sequence[ErrorOf | None]) -> list[float | None]:
-    """Of plain DP; None where it has no finite noise, or none at all."""
+    """Of standard DP; None where it has no finite noise, or none at all."""
     return [e.half_width if e is not None and 0 < e.half_width < math.inf else None for e in errors]
 
 

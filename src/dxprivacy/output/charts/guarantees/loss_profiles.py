@@ -1,4 +1,4 @@
-"""What a plan promises against distance: for each attribute, the worst pair at each distance.
+"""What a plan guarantees against distance: for each attribute, the worst pair at each distance.
 
 On a sum of attributes the pairs that differ in one attribute generate the metric, so there is one profile per attribute
 (UX, "Large N").  A profile has few points, each a real pair: the worst of its band of distances.  Where an attribute

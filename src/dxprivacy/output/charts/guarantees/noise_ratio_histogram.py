@@ -18,7 +18,7 @@ _WIDE, _TALL = 600, 220
 
 
 def gain_picture(plan: Plan) -> Picture:
-    """A histogram of plain DP's noise divided by ours, the least and the most gained named.  Nothing is spent.
+    """A histogram of standard DP's noise divided by ours, the least and the most gained named.  Nothing is spent.
 
     >>> import dxprivacy as dx
     >>> dx.plots.gain(dx.plan([[1, 1, 0, 0]], dx.metrics.line(4, 1)))
@@ -39,7 +39,7 @@ def _layers(compared: list[ErrorRow]) -> list[Spec]:
     for gain in gains:
         counts[min(int(BINS * log.pixel(gain) / _WIDE), BINS - 1)] += 1
     bars = [{"lo": edges[k], "hi": edges[k + 1], "n": n} for k, n in enumerate(counts) if n]
-    x = log.channel("times less noise than plain DP (log)")
+    x = log.channel("times less noise than standard DP (log)")
     top = max(counts)
     axis = {"title": "answers", "format": ",d", "tickCount": min(4, top)}
     y = quantitative("n", scale=span(0, 1.08 * top), axis=axis)
@@ -57,7 +57,7 @@ def _layers(compared: list[ErrorRow]) -> list[Spec]:
 
 def _finding(compared: list[ErrorRow]) -> str:
     if not compared:
-        return "No answer gets noise that plain DP could be compared with"
+        return "No answer gets noise that standard DP could be compared with"
     gains = [r.least_gain for r in compared]
     low, middle, high = (times(f(gains)) for f in (min, median_low, max))
     if low == high:
@@ -70,11 +70,11 @@ def _reading(plan: Plan, rows: list[ErrorRow], compared: list[ErrorRow]) -> str:
     ends = list(dict.fromkeys(digits(e) for e in (known[:1] + known[-1:])))
     closest = f", {' – '.join(ends)}" if ends else ""
     text = (
-        f"Noise of plain DP (ε of the closest pair that a question tells apart{closest}) ÷ noise of this plan; "
+        f"Noise of standard DP (ε of the closest pair that a question tells apart{closest}) ÷ noise of this plan; "
         f"{plural(len(compared), 'answer')}"
     )
     wins = sum(1 for r in compared if r.loose is not None and r.loose < r.middle)
     if wins:
-        text += f"; at our worst case, ε {digits(plan.worst_epsilon)}, plain DP is closer for {wins:,}"
+        text += f"; at our worst case, ε {digits(plan.worst_epsilon)}, standard DP is closer for {wins:,}"
     left = len(rows) - len(compared)
     return f"{text}, {left:,} without noise left out" if left else text

@@ -1,4 +1,4 @@
-"""`plots.plan`: how wrong each answer will be, beside both readings of plain DP and the target (UX `plan_error`)."""
+"""`plots.plan`: how wrong each answer will be, beside both readings of standard DP and the target (UX `plan_error`)."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.output.charts.axes import Log
 from dxprivacy.output.charts.channels import Spec, extent_of, in_rows, nominal, quantitative
-from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK, PALE, TINT, WIDTH, clean
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK, PALE, TINT, WIDTH, clean
 from dxprivacy.output.charts.guarantees.error_rows import PANELS, ErrorRow, Panel, answer_rows, panels
 from dxprivacy.output.charts.layers import Tip, heading, layer, mark, several, tips, view, with_values
 from dxprivacy.output.charts.picture import Picture, require
@@ -27,7 +27,7 @@ def plan_picture(plan: Plan) -> Picture:
 
     >>> import dxprivacy as dx
     >>> dx.plots.plan(dx.plan([[1, 1, 0, 0]], dx.metrics.line(4, 1)))
-    Picture('As much noise as plain DP as strict')
+    Picture('As much noise as standard DP at the strictest ε')
     """
     require_plan(plan)
     rows = answer_rows(plan)
@@ -76,9 +76,9 @@ def _view(panel: Panel, log: Log, axis_title: str | None, labels: list[Tip], ext
     asked = mark("tick", orient="vertical", size=STEP - 6, thickness=1.5, color=INK, opacity=1)
     way = mark("rule", color=PALE, strokeWidth=1.2)
     spread = mark("rule", color=TINT, strokeWidth=8, opacity=1)
-    as_strict = mark("point", filled=True, fill="white", stroke=GREY, size=55, strokeWidth=1.6)
+    as_strict = mark("point", filled=True, fill="white", stroke=GRAY, size=55, strokeWidth=1.6)
     ours = mark("circle", color=ACCENT, size=75, opacity=1)
-    gain = mark("text", align="left", dx=9, color=GREY)
+    gain = mark("text", align="left", dx=9, color=GRAY)
     nothing = mark("text", align="left", dx=2, color=ACCENT, fontWeight="bold")
     layers = [
         marks([r for r in rows if r.loose], worst_case, lambda r: r.loose),
@@ -99,7 +99,7 @@ def _silence(row: ErrorRow) -> str:
 
 
 def _gain(row: ErrorRow) -> str:
-    """How much less noise than plain DP as strict; nothing where there is no such thing."""
+    """How much less noise than standard DP at the strictest ε; nothing where there is no such thing."""
     if row.silent or not row.strict or not math.isfinite(row.least_gain):
         return ""
     low, high = times(row.least_gain), times(row.most_gain)
@@ -117,14 +117,20 @@ def _tips(plan: Plan, rows: Sequence[ErrorRow], log: Log) -> list[Tip]:
         out.append(Tip("you asked", log.pixel(row.target), INK))
     same = row.loose == row.strict and digits(plan.worst_epsilon) == epsilon
     if row.loose and not same:
-        out.append(Tip(f"plain DP, ε {digits(plan.worst_epsilon)}", log.pixel(row.loose), GREY))
+        out.append(Tip(f"standard DP, ε {digits(plan.worst_epsilon)}", log.pixel(row.loose), GRAY))
     if row.strict:
-        out.append(Tip(f"plain DP, ε {epsilon}" if epsilon else "plain DP as strict", log.pixel(row.strict), GREY))
+        out.append(
+            Tip(
+                f"standard DP, ε {epsilon}" if epsilon else "standard DP at the strictest ε",
+                log.pixel(row.strict),
+                GRAY,
+            )
+        )
     return out
 
 
 def _only_epsilon(plan: Plan) -> str:
-    """The ε of plain DP as strict, where it is the same for all questions."""
+    """The ε of standard DP at the strictest ε, where it is the same for all questions."""
     known = {digits(q.epsilon) for q in plan.baselines.questions if math.isfinite(q.epsilon)}
     return known.pop() if len(known) == 1 else ""
 
@@ -156,18 +162,19 @@ def _finding(rows: Sequence[ErrorRow]) -> str:
         return f"{of}; hardest: {clean(worst.label, 30)}, ± {got} instead of {wanted}"
     if not compared:
         worst = max(noisy, key=lambda r: r.middle)
-        return f"Errors up to ± {digits(worst.middle)}; no pair limits them that plain DP could be compared by"
+        return f"Errors up to ± {digits(worst.middle)}; no pair limits them that standard DP could be compared by"
     hardest = min(compared, key=lambda r: r.least_gain)
     low, high = hardest.least_gain, max(r.most_gain for r in compared)
     if high < 1.05:
         few = "As much noise as" if low > 0.95 else f"Up to {times(1 / low)} more noise than"
-        return f"{few} plain DP as strict"
+        return f"{few} standard DP at the strictest ε"
     if math.isclose(low, high, rel_tol=0.02):
-        return f"{times(high)} less noise than plain DP as strict"
+        return f"{times(high)} less noise than standard DP at the strictest ε"
     if low < 0.95:
         more = f"{clean(hardest.label, 30)} gets {times(1 / low)} more"
-        return f"Up to {times(high)} less noise than plain DP as strict; {more}"
-    return f"{times(low)} to {times(high)} less noise than plain DP as strict; least gain: {clean(hardest.label, 30)}"
+        return f"Up to {times(high)} less noise than standard DP at the strictest ε; {more}"
+    least = f"least gain: {clean(hardest.label, 30)}"
+    return f"{times(low)} to {times(high)} less noise than standard DP at the strictest ε; {least}"
 
 
 def _reading(plan: Plan, shown: Sequence[Panel], hidden: int) -> str:
@@ -176,9 +183,9 @@ def _reading(plan: Plan, shown: Sequence[Panel], hidden: int) -> str:
     if any(not r.silent for r in rows):
         parts.append("● this plan")
     if any(r.strict for r in rows):
-        parts.append("○ plain DP, as strict as the closest pair that a question tells apart (× more noise)")
+        parts.append("○ standard DP, as strict as the closest pair that a question tells apart (× more noise)")
     if any(r.loose for r in rows):
-        parts.append("grey bar: plain DP, our worst case")
+        parts.append("gray bar: standard DP, our worst case")
     if any(r.target for r in rows):
         parts.append("dark tick: asked")
     text = " · ".join(parts)

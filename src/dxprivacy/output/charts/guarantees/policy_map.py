@@ -1,7 +1,7 @@
 """A policy about places as a map: rings of equal ε around some of them, and the two that are protected best.
 
 Under a metric without rings (Blowfish: shortest ways) places are shaded by their ε from one of them instead, with lines
-to its neighbours.  How many places lie outside the map is said in words.
+to its neighbors.  How many places lie outside the map is said in words.
 """
 
 import math
@@ -19,7 +19,7 @@ from dxprivacy.metrics.graph_metric import Graph
 from dxprivacy.metrics.place_metrics import GreatCircle, Places
 from dxprivacy.metrics.with_other import WithOther
 from dxprivacy.output.charts.channels import Spec, nominal, on, quantitative, span
-from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK, PALE, clean
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK, PALE, clean
 from dxprivacy.output.charts.distance_bands import bare, to_other
 from dxprivacy.output.charts.layers import bordered, heading, layer, mark, view
 from dxprivacy.output.charts.map_layout import WIDE, Plane, plane_of, ring_around, rounded, with_all
@@ -89,7 +89,7 @@ def _other(attribute: Points, metric: Metric) -> str:
 def _title(attribute: Points, rings: bool) -> str:
     name = clean(attribute.name, 30)
     if rings:
-        return f"{name}: inside a ring, a place can be told from the ring’s centre by at most its ε"
+        return f"{name}: inside a ring, a place can be told from the ring’s center by at most its ε"
     return f"{name}: how far places can be told from one of them"
 
 
@@ -130,7 +130,7 @@ def reach(metric: Metric, epsilon: float) -> float:
 
 
 def _middle(plane: Plane, metric: Metric) -> int:
-    """The place nearest to the middle of the map; under a graph, one with the most neighbours."""
+    """The place nearest to the middle of the map; under a graph, one with the most neighbors."""
     if isinstance(graph := bare(metric), Graph):
         degree = np.bincount(np.concatenate(graph.edges), minlength=len(plane.spots))
         return int(np.where(plane.inside, degree, -1).argmax())
@@ -151,7 +151,7 @@ def _dots(plane: Plane, spot: Spec) -> Spec:
     if len(drawn) > _DOTS:
         drawn = drawn[np.linspace(0, len(drawn) - 1, _DOTS).astype(np.int64)]
     values = [{"x": a, "y": b} for a, b in rounded(plane.spots[drawn])]
-    return layer(values, mark("circle", size=12 if len(drawn) > 300 else 22, color=GREY, opacity=0.7), **spot)
+    return layer(values, mark("circle", size=12 if len(drawn) > 300 else 22, color=GRAY, opacity=0.7), **spot)
 
 
 def _levels(metric: Metric, places: Places, plane: Plane) -> list[tuple[float, float]]:
@@ -171,7 +171,7 @@ def _rings(attribute: Points, places: Places, plane: Plane, middle: int, levels:
     """All rings around the middle, the smallest around some others, with their names."""
     others = _spread(plane, middle)
     lines: list[Spec] = []
-    labels, centres = [], []
+    labels, centers = [], []
     for k, (epsilon, radius) in enumerate(levels):
         ring = ring_around(attribute.coordinates[middle], radius, plane, places)
         lines += [{"x": a, "y": b, "r": k, "k": n, "w": 2.4 - 0.7 * k} for n, (a, b) in enumerate(ring)]
@@ -183,15 +183,15 @@ def _rings(attribute: Points, places: Places, plane: Plane, middle: int, levels:
         if place != middle:
             lines += [{"x": a, "y": b, "r": f"p{place}", "k": n, "w": 2.4} for n, (a, b) in enumerate(ring)]
         x, y = plane.spots[place].tolist()
-        centres.append({"x": x, "y": y, "b": min(b for _, b in ring), "t": clean(attribute.label(place), 24)})
+        centers.append({"x": x, "y": y, "b": min(b for _, b in ring), "t": clean(attribute.label(place), 24)})
     drawn = {"detail": nominal("r"), "order": quantitative("k"), "strokeWidth": quantitative("w", scale=None)}
     above = {"baseline": "bottom", "dy": -3, "color": ACCENT, "fontWeight": "bold", "clip": True}
     below = {"baseline": "top", "dy": 4, "color": INK}
     return [
         layer(lines, mark("line", color=ACCENT, clip=True), **spot, **drawn),
-        layer(centres, mark("circle", size=40, color=ACCENT, opacity=1), **spot),
+        layer(centers, mark("circle", size=40, color=ACCENT, opacity=1), **spot),
         *bordered(labels, above, **spot),
-        *bordered(centres, below, x=spot["x"], y=on(spot["y"], "b")),
+        *bordered(centers, below, x=spot["x"], y=on(spot["y"], "b")),
     ]
 
 
@@ -224,21 +224,21 @@ def _shaded(attribute: Points, metric: Metric, plane: Plane, middle: int, epsilo
     drawn = [k for k in np.flatnonzero(plane.inside).tolist() if k != middle][:_DOTS]
     spots = rounded(plane.spots)
     dots = [{"x": spots[k][0], "y": spots[k][1], "c": EPSILON.shade(epsilons[k])} for k in drawn]
-    centre = [{"x": spots[middle][0], "y": spots[middle][1], "t": clean(attribute.label(middle), 30)}]
+    center = [{"x": spots[middle][0], "y": spots[middle][1], "t": clean(attribute.label(middle), 30)}]
     layers: list[Spec] = []
     if isinstance(graph := bare(metric), Graph):
         ends = list(zip(graph.edges[0].tolist(), graph.edges[1].tolist(), strict=True))
         if len(ends) > _EDGES:
             ends = [pair for pair in ends if middle in pair]
         steps = [{"x": spots[a][0], "y": spots[a][1], "x2": spots[b][0], "y2": spots[b][1]} for a, b in ends]
-        rule = mark("rule", color=GREY, strokeWidth=0.6, clip=True)
+        rule = mark("rule", color=GRAY, strokeWidth=0.6, clip=True)
         layers.append(layer(steps, rule, **spot, x2={"field": "x2"}, y2={"field": "y2"}))
     diamond = mark("point", shape="diamond", filled=True, size=110, color=INK, opacity=1)
     return [
         *layers,
-        layer(dots, mark("circle", size=34, stroke=GREY, strokeWidth=0.7, opacity=1), **spot, color=FILL),
-        layer(centre, diamond, **spot),
-        *bordered(centre, {"baseline": "top", "dy": 8, "color": INK, "fontWeight": "bold"}, **spot),
+        layer(dots, mark("circle", size=34, stroke=GRAY, strokeWidth=0.7, opacity=1), **spot, color=FILL),
+        layer(center, diamond, **spot),
+        *bordered(center, {"baseline": "top", "dy": 8, "color": INK, "fontWeight": "bold"}, **spot),
     ]
 
 

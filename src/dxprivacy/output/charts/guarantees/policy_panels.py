@@ -171,7 +171,7 @@ def _by_difference(attribute: Attribute, metric: Metric, own: Ruler) -> Shown:
     if outlined := [b for b in bars if b["o"]]:  # beyond some difference all are: one frame
         whole = {**outlined[0], "x2": outlined[-1]["x2"], "e": max(b["e"] for b in outlined)}
         layers.append(layer([whole], mark("rect", fill=None, stroke=INK, strokeWidth=1.6), **spot))
-    labels = [Tip(f"neighbours: ε {digits(apart(metric, 0, 1))}", 4, INK)]
+    labels = [Tip(f"neighbors: ε {digits(apart(metric, 0, 1))}", 4, INK)]
     if steps > 1:
         labels.append(Tip(f"farthest: ε {digits(float(d[-1]))}", _WIDE - 20, INK))
     if radius is not None and math.isfinite(radius):

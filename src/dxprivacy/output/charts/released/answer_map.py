@@ -9,7 +9,7 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.output.charts.channels import Spec, itself, pointed_at, quantitative, span
-from dxprivacy.output.charts.chart_style import GREY, INK, PALE, clean
+from dxprivacy.output.charts.chart_style import GRAY, INK, PALE, clean
 from dxprivacy.output.charts.layers import bordered, heading, layer, mark, view
 from dxprivacy.output.charts.map_layout import plane_of, rounded
 from dxprivacy.output.charts.released.answer_heat import classes
@@ -51,7 +51,7 @@ def map_view(panel: AnswerPanel, places: Mapping[str, Mapping[str, Floats]], *, 
     low, high = plane.low.tolist(), plane.high.tolist()
     spot: Spec = {f: quantitative(f, axis=None, scale=span(low[k], high[k], zero=False)) for k, f in enumerate("xy")}
     size = {"size": quantitative("size", scale=None)}
-    dot = mark("circle", stroke=GREY, strokeWidth=0.7, opacity=0.9)
+    dot = mark("circle", stroke=GRAY, strokeWidth=0.7, opacity=0.9)
     named = _apart([v for v in values if v["t"]], low, high, plane.size)
     layers = [
         layer(values, dot, **spot, **size, fill=itself("c"), tooltip=pointed_at("label", "v", "lo", "hi")),

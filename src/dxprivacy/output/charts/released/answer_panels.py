@@ -19,7 +19,7 @@ PANELS = 8
 _TALL = 200
 ROWS = 52
 STRIP = WIDTH - 20
-_LABELLED = 16  # marks of a strip, at most, that have their label under them
+_LABELED = 16  # marks of a strip, at most, that have their label under them
 _TURNED = 14  # pixels that a label takes up when it stands upright
 _PER_CHARACTER = 6.0
 
@@ -96,7 +96,7 @@ def strip_view(name: str, labels: Sequence[str], layers: Sequence[Spec], data: S
     longest = max(map(len, (clean(label, 26) for label in labels)), default=0) * _PER_CHARACTER
     flat = int(STRIP // (longest + 12))
     few = flat >= 5  # so many flat ones are enough to find one's way
-    step = -(-many // max(min(_LABELLED, flat if few else STRIP // _TURNED), 1))
+    step = -(-many // max(min(_LABELED, flat if few else STRIP // _TURNED), 1))
     ticks = [{"x": (k + 0.5) / many * STRIP, "t": clean(labels[k], 26)} for k in range(0, many, step)]
     turned = {} if few else {"angle": -90, "align": "right", "baseline": "middle"}
     x = quantitative("x", scale=span(0, STRIP), axis=None)

@@ -1,4 +1,4 @@
-"""A released map: the darker a cell, the more it holds; cells that are mostly noise are grey."""
+"""A released map: the darker a cell, the more it holds; cells that are mostly noise are gray."""
 
 import math
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.output.charts.channels import Spec, itself, pointed_at, quantitative, span
-from dxprivacy.output.charts.chart_style import GREY, INK, PALE, clean
+from dxprivacy.output.charts.chart_style import GRAY, INK, PALE, clean
 from dxprivacy.output.charts.layers import bordered, heading, layer, mark, view
 from dxprivacy.output.charts.map_layout import WIDE
 from dxprivacy.output.charts.released.answer_panels import AnswerPanel
@@ -127,7 +127,7 @@ def density_view(cells: Cells, name: str, places: Mapping[str, Floats]) -> Spec:
             stroke=itself("c"),
             tooltip=pointed_at("v", "interval"),
         ),
-        *([layer(dots, mark("circle", size=3, color=GREY, opacity=0.6, clip=True), **spot)] if dots else []),
+        *([layer(dots, mark("circle", size=3, color=GRAY, opacity=0.6, clip=True), **spot)] if dots else []),
         *(bordered(named, {"baseline": "bottom", "dy": -4, "color": INK}, **spot) if named else []),
     ]
     title = clean(", ".join(part for part in (name, cells.name) if part), 100)

@@ -1,6 +1,6 @@
 """`plots.release`: the answers with their intervals, as they were released (UX `release`).
 
-Very many answers of a question stand in bins of neighbours: a bin shows from where to where its answers go, and
+Very many answers of a question stand in bins of neighbors: a bin shows from where to where its answers go, and
 everything between the lowest and the highest end of their intervals.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from dxprivacy.output.charts.channels import Spec, extent_of, in_rows, nominal, on, pointed_at, quantitative, span
-from dxprivacy.output.charts.chart_style import ACCENT, GREY, PALE, clean, distinct, sentences
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, PALE, clean, distinct, sentences
 from dxprivacy.output.charts.layers import layer, mark, several, shared
 from dxprivacy.output.charts.picture import Picture, require
 from dxprivacy.output.charts.released.answer_heat import heat_of, heat_view
@@ -42,7 +42,7 @@ def release_picture(release: Release) -> Picture:
 
     >>> import dxprivacy as dx
     >>> rows = (Row("M", "count by sex", 40, 35, 45, "", False), Row("F", "count by sex", 60, 55, 65, "", False))
-    >>> dx.plots.release(Release(name="7f3a", answers=rows, promise=(), records=100, facts={}))
+    >>> dx.plots.release(Release(name="7f3a", answers=rows, guarantee=(), records=100, facts={}))
     Picture('count by sex, as released')
     """
     require(release, Release, "a release", ["dx.plots.release(session.release(plan))"])
@@ -116,13 +116,13 @@ def _rows(name: str, panel: AnswerPanel, extent: float) -> Spec:
         layer(vague, mark("rule", strokeWidth=5, color=PALE), **interval),
         layer(known, mark("rule", strokeWidth=5, color=ACCENT, opacity=0.35), **interval),
         layer(known, mark("circle", size=46, color=ACCENT, opacity=1), y=y, x=on(x, "v")),
-        layer(values, mark("text", align="left", dx=8, color=GREY), y=y, x=on(x, "hi"), text=nominal("t")),
+        layer(values, mark("text", align="left", dx=8, color=GRAY), y=y, x=on(x, "hi"), text=nominal("t")),
     ]
     return row_view(name, len(rows), layers)
 
 
 def along_a_line(panel: AnswerPanel) -> bool:
-    """Whether the answers are a density: neighbouring cells belong together, and are drawn as one line."""
+    """Whether the answers are a density: neighboring cells belong together, and are drawn as one line."""
     table = panel.table
     return table is not None and table.question.startswith(f"{Density.ask} ") and len(panel.rows) >= _LEAST_AREA
 
@@ -207,7 +207,7 @@ def _reading(release: Release, shown: Sequence[AnswerPanel], panels: int) -> str
     if maps:
         reach = widths([row for panel in maps for row in panel.rows if not row.exact])
         parts.append(f"Map: noisy counts of records that were spread around their places, {reach} for 95 %")
-        parts.append("Grey: mostly noise. White: no place is near")
+        parts.append("Gray: mostly noise. White: no place is near")
     if lines:
         parts.append(
             f"Line: noisy counts along a line, in the band of their 95 % intervals, which cover {release.covered}"
@@ -220,7 +220,7 @@ def _reading(release: Release, shown: Sequence[AnswerPanel], panels: int) -> str
     if max((len(panel.rows) for panel in listed), default=0) > BINS:
         parts.append("Many answers share a mark: from the lowest to the highest, bar over all their intervals")
     if any(r.vague for panel in listed for r in panel.rows):
-        parts.append("Grey: too few records to say")
+        parts.append("Gray: too few records to say")
     if release.records is not None:
         parts.append(f"{plural(release.records, 'record')}")
     if panels > len(shown):

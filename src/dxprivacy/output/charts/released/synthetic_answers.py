@@ -1,7 +1,7 @@
 """`plots.synthesis`: released intervals as bars, and the answers of synthetic records as dots on them.
 
 Up to some fifty answers of a question stand in rows, on the axis of their answers.  More stand side by side in their
-order, each measured by its own interval; of very many, the worst of each few neighbours.
+order, each measured by its own interval; of very many, the worst of each few neighbors.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Any
 
 from dxprivacy.errors import UsageError
 from dxprivacy.output.charts.channels import Spec, in_rows, nominal, on, pointed_at, quantitative, span
-from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK, PALE, clean, distinct, sentences
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK, PALE, clean, distinct, sentences
 from dxprivacy.output.charts.layers import layer, mark, several, with_values
 from dxprivacy.output.charts.picture import Picture, require
 from dxprivacy.output.charts.released.answer_panels import (
@@ -97,7 +97,7 @@ def _rows(name: str, labels: Sequence[str], answers: Sequence[Compared]) -> Spec
         layer(known, mark("rule", color=ACCENT, opacity=0.35, strokeWidth=7), **interval),
         layer(known, mark("tick", color=ACCENT, thickness=2, size=11), y=y, x=on(x, "v")),
         *_dots(values, 40, y=y, x=on(x, "s"), tooltip=pointed_at("q", "released", "s")),
-        layer(values, mark("text", align="left", dx=9, color=GREY), y=y, x=on(x, "end"), text=nominal("t")),
+        layer(values, mark("text", align="left", dx=9, color=GRAY), y=y, x=on(x, "end"), text=nominal("t")),
     ]
     return row_view(name, len(answers), layers)
 
@@ -140,9 +140,9 @@ def _reading(report: Report, shown: Sequence[tuple[AnswerPanel, Sequence[Compare
     if most > ROWS:
         parts.append("Many answers stand side by side, each measured by its own interval")
     if most > DOTS:
-        parts.append("Of neighbours the one that fits worst is drawn")
+        parts.append("Of neighbors the one that fits worst is drawn")
     if any(a.released is not None and a.released.vague for _, answers in shown for a in answers):
-        parts.append("Grey: too few records to say")
+        parts.append("Gray: too few records to say")
     parts.append(plural(report.records, "synthetic record"))
     if panels > len(shown):
         parts.append(f"{len(shown)} of {panels} panels shown")

@@ -1,4 +1,4 @@
-"""What is promised to people with several rows, by enumeration: all pairs of people, all outputs in a box."""
+"""What is guaranteed to people with several rows, by enumeration: all pairs of people, all outputs in a box."""
 
 import itertools
 import math
@@ -38,7 +38,7 @@ def planned(policy: dx.Policy, rng: random.Random):
 
 
 @pytest.mark.parametrize("seed", range(CASES))
-def test_no_two_people_are_told_apart_by_more_than_was_promised(seed):
+def test_no_two_people_are_told_apart_by_more_than_was_guaranteed(seed):
     rng = random.Random(seed)
     at_most = rng.choice([1, 2, 2, 3])
     policy = dx.Policy.parse(policy_text(rng, at_most))
@@ -66,15 +66,15 @@ def test_no_two_people_are_told_apart_by_more_than_was_promised(seed):
     assert float(worst) <= plan.worst_epsilon * (1 + 1e-9)
 
 
-def _in_a_box(ax, ay, scales, promised):
-    """Outputs around both answers, by the law itself: no event is more likely than promised."""
+def _in_a_box(ax, ay, scales, guaranteed):
+    """Outputs around both answers, by the law itself: no event is more likely than guaranteed."""
     at = [k for k, s in enumerate(scales) if s][:3]
     if not at:
         return
     for z in itertools.product(*(range(min(int(ax[k]), int(ay[k])) - 1, max(int(ax[k]), int(ay[k])) + 2) for k in at)):
         log_p = sum(-abs(v - int(ax[k])) / float(scales[k]) for v, k in zip(z, at, strict=True))
         log_q = sum(-abs(v - int(ay[k])) / float(scales[k]) for v, k in zip(z, at, strict=True))
-        assert abs(log_p - log_q) <= promised + 1e-9
+        assert abs(log_p - log_q) <= guaranteed + 1e-9
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -163,7 +163,7 @@ def test_with_one_epsilon_for_all_it_is_user_level_privacy():
     assert plan.baselines.questions[0].epsilon == pytest.approx(1.0)
 
 
-def test_rows_are_chosen_without_favour():
+def test_rows_are_chosen_without_favor():
     """Of two rows one stays: each in half of all people, and none more often for its value or its place."""
     first = sum(0 in kept_by_hand(f"person {k}", [0, 1], 1) for k in range(4_000))
     assert abs(first - 2_000) < 5 * math.sqrt(1_000)

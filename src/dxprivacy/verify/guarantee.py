@@ -1,4 +1,4 @@
-"""The three sentences of a promise, and what a file says of its ledger (docs/formats.md, section 8)."""
+"""The three sentences of a guarantee, and what a file says of its ledger (docs/formats.md, section 8)."""
 
 import math
 import re
@@ -45,10 +45,10 @@ def check_ledger_facts(data: Any, request_of: str) -> None:
     infinite_as_null(given["worst_case_epsilon"], "ledger worst_case_epsilon")
 
 
-def promise(universe: Universe, records: int, file: str, worst: float, so_far: float, largest: float) -> list[str]:
+def guarantee(universe: Universe, records: int, file: str, worst: float, so_far: float, largest: float) -> list[str]:
     """The three sentences."""
     if universe.people is not None:
-        return promise_to_people(universe.people, records, file, worst, so_far, largest)
+        return guarantee_to_people(universe.people, records, file, worst, so_far, largest)
     n = universe.size
     permits = "no limit" if math.isinf(largest) else f"up to ε = {three_digits(largest)}"
     what, number = "replaced by another record j", f"({records:,}) is treated as public"
@@ -66,7 +66,7 @@ def promise(universe: Universe, records: int, file: str, worst: float, so_far: f
     ]
 
 
-def promise_to_people(
+def guarantee_to_people(
     people: People, records: int, file: str, worst: float, so_far: float, largest: float
 ) -> list[str]:
     """The same where people have several rows."""
@@ -91,13 +91,13 @@ def promise_to_people(
     ]
 
 
-def check_promise(data: dict[str, Any], spent: Spent, found: float, records: int) -> None:
+def check_guarantee(data: dict[str, Any], spent: Spent, found: float, records: int) -> None:
     """The sentences of a release follow from its facts."""
     so_far = infinite_as_null(data["ledger"]["worst_case_epsilon"], "ledger worst_case_epsilon")
     if so_far < found and not close(so_far, found):
         raise refuse("is less than this release's own", "ledger worst_case_epsilon")
     worst = infinite_as_null(data["worst_case_epsilon"], "worst_case_epsilon")
-    check_sentences(data["promise"], spent.policy, records, data["ledger"]["file"], worst, [so_far])
+    check_sentences(data["guarantee"], spent.policy, records, data["ledger"]["file"], worst, [so_far])
 
 
 def check_sentences(
@@ -109,17 +109,17 @@ def check_sentences(
     most = policy.metric.largest * policy.universe.rows_each
     largest = [most * f for f in (1, 1 - 1e-6, 1 + 1e-6)]
     totals = [0.0] if so_far is None else so_far
-    options = [promise(policy.universe, records, file, worst, total, far) for far in largest for total in totals]
+    options = [guarantee(policy.universe, records, file, worst, total, far) for far in largest for total in totals]
     for k in range(3 if so_far is not None else 2):
         if stated[k] not in [option[k] for option in options]:
-            raise refuse(f"sentence {k + 1} does not follow from the facts", "promise")
+            raise refuse(f"sentence {k + 1} does not follow from the facts", "guarantee")
 
 
 def sentences_for(data: Any, file: str) -> list[str]:
-    """Three sentences that are written as those of a promise are, with whatever numbers in them."""
-    stated = reading.each(data, "promise", reading.text)
+    """Three sentences that are written as those of a guarantee are, with whatever numbers in them."""
+    stated = reading.each(data, "guarantee", reading.text)
     if len(stated) != 3:
-        raise refuse("is not three sentences", "promise")
+        raise refuse("is not three sentences", "guarantee")
     number = r"(?:∞|[0-9][0-9,]*(?:\.[0-9]+)?(?:e[+-][0-9]+)?)"
     what = r"replaced by another record j(?:, added or removed \(j = absent\))?"
     patterns = (
@@ -135,7 +135,7 @@ def sentences_for(data: Any, file: str) -> list[str]:
         patterns = _patterns_of_people(file, number)
     for k, (sentence, pattern) in enumerate(zip(stated, patterns, strict=True)):
         if not re.fullmatch(pattern, sentence):
-            raise refuse(f"sentence {k + 1} does not follow from the facts", "promise")
+            raise refuse(f"sentence {k + 1} does not follow from the facts", "guarantee")
     return stated
 
 
@@ -161,4 +161,4 @@ def _patterns_of_people(file: str, number: str) -> tuple[str, str, str]:
 def check_number(data: Any, records: int) -> None:
     """The first sentence tells the public number of records."""
     if f"the number of records ({records:,}) is treated as public" not in data[0]:
-        raise refuse("sentence 1 does not follow from the facts", "promise")
+        raise refuse("sentence 1 does not follow from the facts", "guarantee")

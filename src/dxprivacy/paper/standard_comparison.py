@@ -1,7 +1,7 @@
-"""Both ways to compare with plain DP: as strict as our closest pair, and as loose as our worst case.
+"""Both ways to compare with standard DP: as strict as our closest pair, and as loose as our worst case.
 
-The paper compares with the first, which keeps every promise of the metric and flatters us.  The second gives plain DP
-the largest loss of our own plan as its ε.  For one query, or one scale for all, it then has exactly our noise; what
+The paper compares with the first, which keeps every guarantee of the metric and flatters us.  The second gives standard
+DP the largest loss of our own plan as its ε.  For one query, or one scale for all, it then has exactly our noise; what
 it does not have is the protection of close pairs.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from dxprivacy.metrics import euclidean
 from dxprivacy.output.charts.axes import Log, Straight
-from dxprivacy.output.charts.chart_style import ACCENT, GREY, INK
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
 from dxprivacy.paper.experiment import Experiment, Outcome, Settings, Table
 from dxprivacy.paper.figure_drawing import Line, beside, line_panel
 from dxprivacy.paper.kernels import quantiles
@@ -72,10 +72,10 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
     one, ten = by["uniform", 1, "exposed"][1], by["uniform", 10, "loose"][1]
     strict, exposed = by["uniform", 10, "strict"][1], by["uniform", 10, "exposed"][1]
     noise = "less" if ten < 1 else "more"
-    title = f"Plain DP at our worst case has {noise} noise, and exposes the closest pair {times(exposed)} more"
+    title = f"Standard DP at our worst case has {noise} noise, and exposes the closest pair {times(exposed)} more"
     subtitle = (
-        "Geometric-mean noise of plain DP ÷ ours (optimum). Strict: at the ε of our closest pair. Loose: at the worst "
-        f"case of our plan, for every pair. Median and middle half of {plural(len(pieces), 'universe')}"
+        "Geometric-mean noise of standard DP ÷ ours (optimum). Strict: at the ε of our closest pair. Loose: at the "
+        f"worst case of our plan, for every pair. Median and middle half of {plural(len(pieces), 'universe')}"
     )
     across = Straight(1, 10, 230, grid=False, values=(1, 2, 3, 5, 10))
     numbers = [x for figures in by.values() for x in figures]
@@ -84,7 +84,7 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
     looks: dict[str, tuple[str, str, tuple[int, ...]]] = {
         "exposed": ("loose: closest pair’s ε ÷ ours", INK, (2, 3)),
         "strict": ("strict: noise ÷ ours", ACCENT, (1, 0)),
-        "loose": ("loose: noise ÷ ours", GREY, (6, 4)),
+        "loose": ("loose: noise ÷ ours", GRAY, (6, 4)),
     }
     for kind in KINDS:
         lines = []
@@ -97,9 +97,9 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
             line_panel(lines, across, up, x_title="number of queries K", y_title=y_title, title=f"{kind} queries")
         )
     found = (
-        f"Uniform queries: {digits(by['uniform', 1, 'strict'][1])} times less noise than plain DP as strict as our "
+        f"Uniform queries: {digits(by['uniform', 1, 'strict'][1])} times less noise than standard DP as strict as our "
         "closest pair for "
-        f"K = 1, {digits(strict)} for K = 10 (medians). Against plain DP at our worst case "
+        f"K = 1, {digits(strict)} for K = 10 (medians). Against standard DP at our worst case "
         f"{digits(by['uniform', 1, 'loose'][1])} and "
         f"{digits(ten)}; but that lets the closest pair differ {digits(one)} and {digits(exposed)} "
         "times more than the policy allows."
@@ -111,8 +111,8 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
 EXPERIMENTS = (
     Experiment(
         "baselines",
-        "Both readings of plain DP",
-        "Is it fair to compare with plain DP at the ε of the closest pair?",
+        "Both readings of standard DP",
+        "Is it fair to compare with standard DP at the ε of the closest pair?",
         "",
         lambda settings: range(min(settings.universes, MOST)),
         measure,
