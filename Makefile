@@ -9,18 +9,23 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 # Each worker reads all tests: the second time as they were compiled the first, also where bytecode is not kept by default.
 KEEPING := PYTHONDONTWRITEBYTECODE=
-LOWEST := tests/oracle tests/ledger tests/privacy tests/unit/metrics tests/unit/policy -m "not soak and not spark and not cluster"
+ELSEWHERE := not soak and not spark and not cluster and not site
+LOWEST := tests/oracle tests/ledger tests/privacy tests/unit/metrics tests/unit/policy -m "not slow and not soak and not spark and not cluster"
 
 DOCS_STAMP := $(VENV)/.docs-$(shell cat pyproject.toml requirements-docs.txt 2>/dev/null | cksum | cut -d' ' -f1)
 
-.PHONY: help demo test test-cluster test-lowest check fix docs wheel bench bench-quick bench-engines soak golden mutants lock clean
+.PHONY: help demo test test-slow test-cluster test-lowest check fix docs wheel bench bench-quick bench-engines soak golden mutants lock clean
 help:            ## what you can do
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 demo: $(RUN_STAMP)   ## the two-minute tour: a private release of simulated data, written to build/demo
 	@$(BIN)/dxp demo --write build/demo --overwrite
-test: $(DEV_STAMP)   ## all tests (a few minutes on two cores)
+test: $(DEV_STAMP)   ## every test, long ones in a short form (at most 8 minutes on two cores)
 	@$(BIN)/python -m compileall -q src
-	$(KEEPING) $(BIN)/pytest -q -n auto --dist worksteal -m "not soak and not spark and not cluster and not site"
+	@mkdir -p build
+	$(KEEPING) $(BIN)/pytest -q -n auto --dist worksteal -m "not slow and $(ELSEWHERE)" --durations-to build/durations.txt
+test-slow: $(DEV_STAMP) ## the long forms of the tests, and those with Spark (at most 25 minutes on two cores)
+	@$(BIN)/python -m compileall -q src
+	$(KEEPING) $(BIN)/pytest -q -n auto --dist worksteal -m "slow and $(ELSEWHERE)"
 	$(KEEPING) $(BIN)/pytest -q -m "spark and not soak"
 test-cluster: $(DEV_STAMP) ## a Spark Connect server, a cluster that loses an executor (a minute and a half; needs Java)
 	$(KEEPING) $(BIN)/pytest -q -m cluster tests/engines/test_spark_elsewhere.py
@@ -42,7 +47,7 @@ wheel: $(DEV_STAMP)  ## wheel and sdist in build/dist, each installed into an em
 	$(BIN)/python -m build -q --no-isolation --outdir build/dist .
 	$(BIN)/python packaging/smoke.py build/dist/*.whl
 	$(BIN)/python packaging/smoke.py build/dist/*.tar.gz
-test-lowest: $(DEV_STAMP) ## the tests of a few rooms with the oldest packages that we say we work with
+test-lowest: $(DEV_STAMP) ## the tests of a few packages with the oldest packages that we say we work with
 	@test -x build/lowest/bin/python || $(BIN)/uv venv -q build/lowest --python $(BIN)/python
 	$(BIN)/uv pip install -q --python build/lowest/bin/python --resolution lowest-direct -e . "pandas>=2.2.3" "pyarrow>=17"
 	$(BIN)/uv pip install -q --python build/lowest/bin/python pytest hypothesis mpmath opendp polars
@@ -53,7 +58,7 @@ bench-quick: $(DEV_STAMP) ## the most telling ratios, in a minute; fails where o
 	$(BIN)/python -m benchmarks.quick
 bench-engines: $(DEV_STAMP) ## DuckDB, PostgreSQL and Spark against their bare GROUP BY, up to a hundred million rows (8 GB of disk)
 	$(BIN)/python -m benchmarks engines
-soak: $(DEV_STAMP)   ## the long forms of the tests
+soak: $(DEV_STAMP)   ## the longest forms of the tests, kept out of CI
 	$(BIN)/pytest -q -n auto --dist worksteal -m "soak and not spark"
 	$(BIN)/pytest -q -m "soak and spark"
 golden: $(DEV_STAMP) ## compare the numbers of 2,000 random models with those in tests/golden/numbers.jsonl

@@ -7,7 +7,7 @@ from benchmarks.commands import judged, took
 from benchmarks.figures import Figure
 
 LIMIT = 5
-QUESTION = "count by a, b"
+QUERY = "count by a, b"
 
 
 def run() -> list[Figure]:
@@ -17,7 +17,7 @@ def run() -> list[Figure]:
         plan, ledger = folder / "plan.json", folder / "ledger.db"
         chosen = ("--data", data, "--policy", policy, "--ledger", ledger, "--new-ledger", "--anyway", "--out", folder)
         commands = (
-            ("plan", lambda: ("plan", policy, QUESTION, "--rows", "100000", "--out", plan)),
+            ("plan", lambda: ("plan", policy, QUERY, "--n-records", "100000", "--out", plan)),
             ("release", lambda: ("release", plan, *chosen)),
             ("verify", lambda: ("verify", next(folder.glob("release-*.json")), "--ledger", ledger)),
         )

@@ -1,7 +1,7 @@
-"""Every kind of question beside OpenDP and diffprivlib, both at the ε of our worst case and as strict as we are.
+"""Every kind of query beside OpenDP and diffprivlib, both at the ε of our worst case and as strict as we are.
 
-Plain differential privacy has one ε for all pairs of records.  *At our worst case* it is the largest loss that our
-release has for any pair; *as strict* the least ε of a pair that the question tells apart.  Neighbors replace a record,
+Standard differential privacy has one ε for all pairs of records.  *At our worst case* it is the largest loss that our
+release has for any pair; *as strict* the least ε of a pair that the query tells apart.  Neighbors replace a record,
 with everybody: what that means for each peer stands in its file.  All are measured against the records themselves.
 """
 
@@ -12,45 +12,45 @@ import numpy as np
 import dxprivacy as dx
 from benchmarks import by_diffprivlib, by_opendp, peers, survey
 from benchmarks.figures import Figure, skipped
-from benchmarks.survey import Floats, Question, Sample
+from benchmarks.survey import Floats, Query, Sample
 from dxprivacy.metrics.place_metrics import Euclidean
 from dxprivacy.universe.attributes.listed_points import Points
 
 
 def run() -> list[Figure]:
-    """Two lines for each question and peer; or why there is none."""
+    """Two lines for each query and peer; or why there is none."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
-    measured = [(question, *_ours(question)) for question in survey.ALL]
-    theirs = _diffprivlib([(question.words, epsilon) for question, _, both in measured for epsilon in both])
+    measured = [(query, *_ours(query)) for query in survey.ALL]
+    theirs = _diffprivlib([(query.words, epsilon) for query, _, both in measured for epsilon in both])
     figures = []
-    for question, ours, both in measured:
-        opendp = [question.rmse(by_opendp.answer(question, epsilon)) for epsilon in both]
-        figures += _pair(question, "OpenDP", ours, both, opendp)
-        if question.words in by_diffprivlib.CANNOT:
-            figures.append(skipped(f"`{question.words}`: diffprivlib", by_diffprivlib.CANNOT[question.words]))
+    for query, ours, both in measured:
+        opendp = [query.rmse(by_opendp.answer(query, epsilon)) for epsilon in both]
+        figures += _pair(query, "OpenDP", ours, both, opendp)
+        if query.words in by_diffprivlib.CANNOT:
+            figures.append(skipped(f"`{query.words}`: diffprivlib", by_diffprivlib.CANNOT[query.words]))
         elif isinstance(theirs, str):
-            figures.append(skipped(f"`{question.words}`: diffprivlib", theirs))
+            figures.append(skipped(f"`{query.words}`: diffprivlib", theirs))
         else:
-            figures += _pair(question, "diffprivlib", ours, both, [theirs[question.words, epsilon] for epsilon in both])
+            figures += _pair(query, "diffprivlib", ours, both, [theirs[query.words, epsilon] for epsilon in both])
     return figures
 
 
-def _pair(question: Question, peer: str, ours: float, both: tuple[float, float], found: list[float]) -> list[Figure]:
+def _pair(query: Query, peer: str, ours: float, both: tuple[float, float], found: list[float]) -> list[Figure]:
     worst, strict = found
-    what = f"`{question.words}`: {peer}"
+    what = f"`{query.words}`: {peer}"
     return [
         Figure(f"{what} at our worst case, ε = {both[0]:.3g}", ours, worst, worst / ours, "none", ""),
         Figure(f"{what} as strict, ε = {both[1]:.3g}", ours, strict, strict / ours, "≥ 1", ""),
     ]
 
 
-def _ours(question: Question) -> tuple[float, tuple[float, float]]:
-    """Our error, the largest ε of our release and the least that the question tells apart."""
-    places = question is survey.MAP
+def _ours(query: Query) -> tuple[float, tuple[float, float]]:
+    """Our error, the largest ε of our release and the least that the query tells apart."""
+    places = query is survey.MAP
     metric = _map() if places else _people()
-    plan = dx.plan(question.words, metric, rows=survey.HOMES if places else survey.PEOPLE)
+    plan = dx.plan(query.words, metric, n_records=survey.HOMES if places else survey.PEOPLE)
     (gain,) = plan.to_dict()["gains"]
 
     def answer(sample: Sample) -> Floats:
@@ -58,7 +58,7 @@ def _ours(question: Question) -> tuple[float, tuple[float, float]]:
         counts = np.bincount(codes, minlength=metric.universe.size)
         return np.array([row.value for row in plan.by_hand(counts).answers])
 
-    return question.rmse(answer), (plan.worst_epsilon, gain["standard_epsilon"])
+    return query.rmse(answer), (plan.worst_epsilon, gain["standard_epsilon"])
 
 
 def _people() -> dx.metrics.Metric:

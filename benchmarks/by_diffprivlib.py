@@ -1,4 +1,4 @@
-"""The same questions by diffprivlib, as its users put them together, at one ε for every replaced record.
+"""The same queries by diffprivlib, as its users put them together, at one ε for every replaced record.
 
 Runs in an environment of its own (benchmarks/peers.py).  Its variances and sums are of numbers whose number is public,
 and keep ε for one that is replaced.  What differs from that:
@@ -32,16 +32,16 @@ CANNOT = {
 def main() -> None:
     """Root mean squared errors of what is asked for: [[words, ε], …], as JSON."""
     warnings.filterwarnings("ignore")
-    questions = {question.words: question for question in survey.ALL}
-    print(json.dumps([questions[words].rmse(_ANSWERS[words](eps)) for words, eps in json.loads(sys.argv[1])[0]]))
+    queries = {query.words: query for query in survey.ALL}
+    print(json.dumps([queries[words].rmse(_ANSWERS[words](eps)) for words, eps in json.loads(sys.argv[1])[0]]))
 
 
-def _shares(epsilon: float) -> Answer:
-    def shares(s: Sample) -> Floats:
+def _budgets(epsilon: float) -> Answer:
+    def budgets(s: Sample) -> Floats:
         without, smokers = _counts(2 * s.region + s.smoker, 2 * REGIONS, epsilon).reshape(REGIONS, 2).T
         return smokers / np.maximum(smokers + without, 1)
 
-    return shares
+    return budgets
 
 
 def _means(epsilon: float) -> Answer:
@@ -122,9 +122,9 @@ def _quantile(numbers: Ints, at: tuple[float, ...], epsilon: float) -> Floats:
 
 
 _ANSWERS: dict[str, Callable[[float], Answer]] = {
-    question.words: function
-    for question, function in {
-        survey.SHARES: _shares,
+    query.words: function
+    for query, function in {
+        survey.SHARES: _budgets,
         survey.MEANS: _means,
         survey.RATIOS: _ratios,
         survey.QUANTILES: _quantiles,

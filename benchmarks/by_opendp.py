@@ -1,4 +1,4 @@
-"""The same questions by OpenDP, as its users put them together, at one ε for every replaced record.
+"""The same queries by OpenDP, as its users put them together, at one ε for every replaced record.
 
 OpenDP measures tables by the records that were added or removed.  A replaced record is two such steps, `d_in=2`.  The
 records of one group are a table of their own: both steps fall into one group, or one into each of two, so that groups
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from benchmarks import survey
-from benchmarks.survey import PEOPLE, QUARTILES, REGIONS, ROOMS, TOP, Floats, Ints, Question, Sample, by_region
+from benchmarks.survey import PEOPLE, QUARTILES, REGIONS, ROOMS, TOP, Floats, Ints, Query, Sample, by_region
 
 Answer = Callable[[Sample], Floats]
 AGE = TOP // 2  # the middle: sums of numbers around 0 change by half as much
@@ -24,19 +24,19 @@ PRODUCTS = {  # of ages (a) and rooms (r) around their middles, and their ends; 
 BRANCHING = 11  # errs least of 2 to 101, which is what OpenDP proposes
 
 
-def answer(question: Question, epsilon: float) -> Answer:
+def answer(query: Query, epsilon: float) -> Answer:
     """How OpenDP answers."""
-    return _ANSWERS[question.words](epsilon)
+    return _ANSWERS[query.words](epsilon)
 
 
-def _shares(epsilon: float) -> Answer:
+def _budgets(epsilon: float) -> Answer:
     counted = _counts(2 * REGIONS, epsilon)
 
-    def shares(s: Sample) -> Floats:
+    def budgets(s: Sample) -> Floats:
         without, smokers = counted(2 * s.region + s.smoker).reshape(REGIONS, 2).T
         return _over(smokers, smokers + without)
 
-    return shares
+    return budgets
 
 
 def _means(epsilon: float) -> Answer:
@@ -173,9 +173,9 @@ def _over(above: Floats | float, below: Floats | float) -> Floats:
 
 
 _ANSWERS: dict[str, Callable[[float], Answer]] = {
-    question.words: function
-    for question, function in {
-        survey.SHARES: _shares,
+    query.words: function
+    for query, function in {
+        survey.SHARES: _budgets,
         survey.MEANS: _means,
         survey.RATIOS: _ratios,
         survey.QUANTILES: _quantiles,

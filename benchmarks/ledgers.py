@@ -26,17 +26,17 @@ def one_more(entries: int, repeats: int = 15) -> float:
     metric = dx.metrics.attributes(universe, dict.fromkeys(names, 1))
     kinds = [gather(dx.table(*by)) for by in (("a",), ("b",), ("c",), ("a", "b"), ("b", "c"))]
     costs: list[tuple[LaplaceCost, Stack]] = []
-    for questions in kinds:
-        rows = questions.on(universe)
-        costs.append((LaplaceCost(rows, [16_000] * rows.rows), questions))
+    for queries in kinds:
+        rows = queries.on(universe)
+        costs.append((LaplaceCost(rows, [16_000] * rows.rows), queries))
     with (
         tempfile.TemporaryDirectory() as here,
         Ledger.open(Path(here) / "ledger.db", metric, dataset="d", new_ledger=True) as ledger,
     ):
 
         def reserve(k: int) -> None:
-            cost, questions = costs[k % len(costs)]
-            ledger.reserve(cost, questions, request=f"r{k}")
+            cost, queries = costs[k % len(costs)]
+            ledger.reserve(cost, queries, request=f"r{k}")
 
         for k in range(entries):
             reserve(k)

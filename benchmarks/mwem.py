@@ -47,7 +47,7 @@ def rounds() -> list[dict[str, object]]:
     rng = np.random.default_rng(0)
     cells = (rng.beta(0.7, 1.5, (100_000, 6)) * 10).astype(np.int64) @ np.array(universe.strides)
     histogram = Histogram.of(universe, np.bincount(cells, minlength=universe.size))
-    plan = plan_mwem(marginals(3), metric, records=100_000)
+    plan = plan_mwem(marginals(3), metric, n_records=100_000)
     some = rng.random(universe.size)
     single: list[float] = []
     starts: list[float] = []
@@ -96,8 +96,8 @@ def quality(*, long: bool) -> list[dict[str, object]]:
     asked = []
     for seed in range(TABLES):
         rng = np.random.default_rng(seed)
-        questions, table = boxes(rng), random_table(rng)
-        rows = questions.on(SMALL)
+        queries, table = boxes(rng), random_table(rng)
+        rows = queries.on(SMALL)
         truth, histogram = rows.answer(table), Histogram.of(SMALL, table)
         asked.append((rows.dense().tolist(), table.tolist()))
 
@@ -113,13 +113,13 @@ def quality(*, long: bool) -> list[dict[str, object]]:
             "unequal, each on its own scale": (unequal, {"alike": False}),
         }
         for name, (metric, options_of) in options.items():
-            plan = plan_mwem(questions, metric, records=RECORDS, **options_of)
+            plan = plan_mwem(queries, metric, n_records=RECORDS, **options_of)
             for _ in range(4):
                 started = time.process_time()
                 found = run_mwem(plan, lambda h=histogram: h, Unrecorded(metric), SystemNoise())
                 note(name, found.answers(), started)
         started = time.process_time()
-        plan = plan_direct(questions, constant, rows=RECORDS)
+        plan = plan_direct(queries, constant, n_records=RECORDS)
         note("direct", fit_histogram(plan, _noisy(plan, histogram)).answers(), started)
     theirs = smartnoise(asked) if long else None
     rows_out = [

@@ -1,4 +1,4 @@
-"""The optimal plan of a hundred questions over ten thousand places, in a process of its own."""
+"""The optimal plan of a hundred queries over ten thousand places, in a process of its own."""
 
 import numpy as np
 

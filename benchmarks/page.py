@@ -22,8 +22,8 @@ time grows with that too (shared caches and cores), so that seconds mean little 
 one is worse than 1.5 times its baseline (`benchmarks/baseline.json`), best of three, twice in a row.
 """
 TAIL = """
-Set-up and demo in a fresh clone with a warm package cache: about 20 s (`time make demo`); all tests: about 6
-minutes on two cores when nothing else runs (`time make test`); the long forms: some minutes (`make soak`).
+Set-up and demo in a fresh clone with a warm package cache: about 20 s (`time make demo`); all tests: at most 8
+minutes on two cores when nothing else runs (`time make test`); their long forms: at most 25 minutes (`make test-slow`).
 """
 Results = Mapping[str, Sequence[Figure]]
 

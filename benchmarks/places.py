@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.commands import Took, judged, took
 from benchmarks.figures import Figure
 
-QUESTIONS = ("count by home.state", "mean home.elevation")
+QUERIES = ("count by home.state", "mean home.elevation")
 SIZES = ((3_300, 3), (41_000, 20), (400_000, 200))
 
 
@@ -30,7 +30,7 @@ def both(policy: Path, limit: float) -> Took:
     if check.seconds is None:
         return check
     out = policy.parent / "plan.json"
-    plan = took("plan", policy, *QUESTIONS, "--rows", "20000", "--out", out, patience=2 * limit + 10)
+    plan = took("plan", policy, *QUERIES, "--n-records", "20000", "--out", out, patience=2 * limit + 10)
     if plan.seconds is None:
         return plan
     return Took(check.seconds + plan.seconds, max(check.megabytes or 0, plan.megabytes or 0))

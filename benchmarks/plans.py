@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import dxprivacy as dx
-from dxprivacy.demo.demo_story import QUESTIONS
+from dxprivacy.demo.demo_story import QUERIES
 from dxprivacy.demo.demo_survey import RESPONDENTS, write_survey
 from dxprivacy.metrics.metric import all_pairs
 from dxprivacy.privacy.costs import LaplaceCost
@@ -43,11 +43,11 @@ def _noise() -> list[dict[str, object]]:
         policy = dx.Policy.load(Path(folder) / "demo" / "policy.toml")
     rows = []
     start = time.process_time()
-    ours = _states(dx.plan([QUESTIONS[1]], policy.metric, rows=RESPONDENTS))
+    ours = _states(dx.plan([QUERIES[1]], policy.metric, n_records=RESPONDENTS))
     seconds = time.process_time() - start
     for method in ("same-scale", "equal-split"):
         start = time.process_time()
-        theirs = _states(dx.plan([QUESTIONS[1]], policy.metric, rows=RESPONDENTS, method=method))
+        theirs = _states(dx.plan([QUERIES[1]], policy.metric, n_records=RESPONDENTS, method=method))
         what = f"median error of the demo's states, against {method} (seconds: planning)"
         peer = time.process_time() - start
         rows.append({"what": what, "ours_s": seconds, "peer_s": peer, "ratio": ours / theirs, "target": "≤ 0.2"})

@@ -96,18 +96,18 @@ def ledger() -> float:
 
 
 def flights() -> float:
-    """Planning the three questions about flights, against a fixed piece of Python and numpy."""
+    """Planning the three queries about flights, against a fixed piece of Python and numpy."""
     from benchmarks.flights import COUNTS, ROWS, write_policy
     from dxprivacy.mechanisms.linear.planning.planner import make_plan
     from dxprivacy.policy import Policy
 
     metric = Policy.load(write_policy(Path(_folder().name))).metric
-    return seconds(lambda: make_plan(list(COUNTS), metric, rows=ROWS, share="10%"), 2) / seconds(reference, 2)
+    return seconds(lambda: make_plan(list(COUNTS), metric, n_records=ROWS, budget="10%"), 2) / seconds(reference, 2)
 
 
 def places() -> float:
     """Checking and planning over 3,300 places, against a fixed piece of Python and numpy."""
-    from benchmarks.places import QUESTIONS, write_places
+    from benchmarks.places import QUERIES, write_places
     from dxprivacy.mechanisms.linear.planning.planner import make_plan
     from dxprivacy.policy import Policy
 
@@ -116,7 +116,7 @@ def places() -> float:
     def work() -> None:
         policy = Policy.load(path)
         policy.check()
-        make_plan(list(QUESTIONS), policy.metric, rows=20_000)
+        make_plan(list(QUERIES), policy.metric, n_records=20_000)
 
     return seconds(work, 2) / seconds(reference, 2)
 

@@ -31,7 +31,7 @@ def ours_and_opendp() -> list[Figure]:
 
 
 def warm(repeats: int = 5) -> float:
-    """Processor seconds of `plan` and `release`, the least of several, other questions each time."""
+    """Processor seconds of `plan` and `release`, the least of several, other queries each time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -50,8 +50,8 @@ def warm(repeats: int = 5) -> float:
 
         def work() -> None:
             k = next(numbers)  # other ranges each time: nothing that an earlier plan worked out is asked again
-            questions = [*(dx.count(age=(low + k, high + k)) for low, high in RANGES), dx.table("sex")]
-            session.release(session.plan(*questions, share="1%"), request=f"r{k}")
+            queries = [*(dx.count(age=(low + k, high + k)) for low, high in RANGES), dx.table("sex")]
+            session.release(session.plan(*queries, budget="1%"), request=f"r{k}")
 
         work()
         took = seconds(work, repeats)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dxprivacy.optimize.strategies import Effort, Problem, choose, limit
+from dxprivacy.optimize.strategies import Effort, StrategyProblem, choose, limit
 
 # name, cells, reach of the pairs, thorough, the target as a total or in times the limit
 CASES = (
@@ -44,16 +44,16 @@ class Result:
     limit_seconds: float
 
 
-def ranges(n: int, reach: int) -> Problem:
+def ranges(n: int, reach: int) -> StrategyProblem:
     """All ranges but the full one, over the pairs at most `reach` apart, all at limit 1."""
     i = np.arange(1, n + 1)
     gram = np.minimum.outer(i, i) * (n + 1.0 - np.maximum.outer(i, i)) - 1
     first, second = np.triu_indices(n, 1)
     near = second - first <= reach
-    return Problem(gram, first[near], second[near], np.ones(int(near.sum())))
+    return StrategyProblem(gram, first[near], second[near], np.ones(int(near.sum())))
 
 
-def plane(sizes: tuple[int, int], steps: tuple[float, float]) -> Problem:
+def plane(sizes: tuple[int, int], steps: tuple[float, float]) -> StrategyProblem:
     """All ranges of two ordered attributes, over the pairs one step apart."""
     grams = []
     for n in sizes:
@@ -63,10 +63,10 @@ def plane(sizes: tuple[int, int], steps: tuple[float, float]) -> Problem:
     first = [cells[:-1].ravel(), cells[:, :-1].ravel()]
     second = [cells[1:].ravel(), cells[:, 1:].ravel()]
     limits = np.concatenate([np.full(len(f), d) for f, d in zip(first, steps, strict=True)])
-    return Problem(np.kron(*grams), np.concatenate(first), np.concatenate(second), limits)
+    return StrategyProblem(np.kron(*grams), np.concatenate(first), np.concatenate(second), limits)
 
 
-def _cases() -> Iterator[tuple[str, Problem, Effort, float | None, float | None]]:
+def _cases() -> Iterator[tuple[str, StrategyProblem, Effort, float | None, float | None]]:
     for what, n, reach, thorough, most, times in CASES:
         yield what, ranges(n, reach), "thorough" if thorough else "search", most, times
     for sizes, steps, most, before in GRIDS:

@@ -75,7 +75,7 @@ def _at(numbers: Ints) -> Floats:
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """In our words, what is true, what is possible, and how often it is asked."""
 
     words: str
@@ -95,41 +95,39 @@ class Question:
         return math.sqrt(float(np.mean(errors)))
 
 
-SHARES = Question("share where smoker=Y by region", lambda s: by_region(s, lambda r: s.smoker[r].mean()), 0, 1)
-MEANS = Question("mean age by region", lambda s: by_region(s, lambda r: s.age[r].mean()), 0, TOP)
-RATIOS = Question(
+SHARES = Query("proportion where smoker=Y by region", lambda s: by_region(s, lambda r: s.smoker[r].mean()), 0, 1)
+MEANS = Query("mean age by region", lambda s: by_region(s, lambda r: s.age[r].mean()), 0, TOP)
+RATIOS = Query(
     "ratio of sum age to sum rooms by region",
     lambda s: by_region(s, lambda r: s.age[r].sum() / s.rooms[r].sum()),
     0,
     TOP,
 )
-QUANTILES = Question(
+QUANTILES = Query(
     "quantile 0.25, 0.5, 0.75 of age by region", lambda s: by_region(s, lambda r: _at(s.age[r])), 0, TOP, 60
 )
-MEDIANS = Question(
+MEDIANS = Query(
     "median age by region where smoker=Y",
     lambda s: by_region(s, lambda r: _at(s.age[r & (s.smoker == 1)])[1]),
     0,
     TOP,
     60,
 )
-VARIANCE = Question("variance age", lambda s: np.array([s.age.var()]), 0, (TOP / 2) ** 2, 300)
-SD = Question("sd age", lambda s: np.array([s.age.std()]), 0, TOP / 2, 300)
-COVARIANCE = Question(
+VARIANCE = Query("variance age", lambda s: np.array([s.age.var()]), 0, (TOP / 2) ** 2, 300)
+SD = Query("sd age", lambda s: np.array([s.age.std()]), 0, TOP / 2, 300)
+COVARIANCE = Query(
     "covariance age, rooms",
     lambda s: np.cov(s.age, s.rooms, ddof=0)[:1, 1],
     -TOP * (ROOMS - 1) / 4,
     TOP * (ROOMS - 1) / 4,
     600,
 )
-CORRELATION = Question("correlation age, rooms", lambda s: np.corrcoef(s.age, s.rooms)[:1, 1], -1, 1, 300)
-HISTOGRAM = Question(
+CORRELATION = Query("correlation age, rooms", lambda s: np.corrcoef(s.age, s.rooms)[:1, 1], -1, 1, 300)
+HISTOGRAM = Query(
     "histogram age/10", lambda s: np.bincount(s.age // 10, minlength=TOP // 10 + 1).astype(float), 0, PEOPLE
 )
-CUMULATIVE = Question(
-    "cumulative age", lambda s: np.bincount(s.age, minlength=TOP + 1).cumsum().astype(float), 0, PEOPLE
-)
-MAP = Question(
+CUMULATIVE = Query("cumulative age", lambda s: np.bincount(s.age, minlength=TOP + 1).cumsum().astype(float), 0, PEOPLE)
+MAP = Query(
     "density home width 10 every 10",
     lambda s: np.bincount(cells(s), minlength=(EDGE // CELL) ** 2).astype(float),
     0,

@@ -9,9 +9,8 @@ from scipy.sparse import csr_array
 
 from dxprivacy.optimize.barrier import optimize
 from dxprivacy.optimize.pair_constraints import SparsePairs
-from dxprivacy.optimize.tables import Chosen, Reconstruction, choose
-from dxprivacy.optimize.tables.isoperimetric import isoperimetric_limit
-from dxprivacy.optimize.tables.table_limits import limit
+from dxprivacy.optimize.tables import ChosenTables, Reconstruction, choose
+from dxprivacy.optimize.tables.table_limits import isoperimetric_limit, limit
 
 NINE = ((16, 7, 15, 6, 5, 2, 42, 9, 2), (1, 0.5, 1, 0.5, 0.25, 0.5, 0.25, 1, 0.1))
 TWENTY = (tuple(2 + k % 9 for k in range(20)), tuple(0.1 * (1 + k % 7) for k in range(20)))
@@ -72,7 +71,7 @@ def _alone(sizes: tuple[int, ...], budgets: tuple[float, ...], asked: list[tuple
     return 2 * optimize(pairs, cells, 2, np.full(len(asked), np.inf)).loss
 
 
-def _reconstructed(sizes: tuple[int, ...], asked: list[tuple[int, ...]], plan: Chosen) -> float:
+def _reconstructed(sizes: tuple[int, ...], asked: list[tuple[int, ...]], plan: ChosenTables) -> float:
     """Seconds from noisy tables to estimates, with their variances and kurtosis."""
     noisy = [np.random.default_rng(0).normal(0, 10, t.rows(sizes)) for t in plan.tables]
     start = time.process_time()

@@ -32,7 +32,7 @@ TOPICS = (
         "Policies over files of places",
         '`dxp check` and `dxp plan "count by home.state" "mean home.elevation"`, each from the start of its process.',
     ),
-    Topic("optimal", "The optimal plan of many questions over many places"),
+    Topic("optimal", "The optimal plan of many queries over many places"),
     Topic(
         "flights",
         "A table of flights",
@@ -48,21 +48,21 @@ TOPICS = (
         "What they guarantee differs: only the time is compared.",
     ),
     Topic(
-        "questions",
-        "Questions that use the metric",
+        "queries",
+        "Queries that use the metric",
         "Root mean squared errors of released answers; ratios above 1 are in our favor but for the first of each three. OpenDP has one ε for all pairs: at our worst case it "
         "protects neighbors a hundred times less, and errs about as much or less; as strict with these as we are, it errs far more.",
     ),
     Topic(
-        "consistent",
-        "Consistent noise",
+        "k-norm",
+        "K-norm noise",
         "Total squared errors at ε 1: ours on whole numbers; the target, or the best of independent noise that the planner finds in closed form. Seconds in the text are those of the search.",
     ),
     Topic(
         "beside",
-        "Every kind of question beside OpenDP and diffprivlib",
+        "Every kind of query beside OpenDP and diffprivlib",
         "Root mean squared errors against the records themselves: 5,000 people (ε: region 1, smoker 0.5, age 0.01 a year, rooms 0.1 each), and 20,000 homes at 3,000 places half a km apart (0.01 a km). "
-        "A peer has one ε for all pairs: *at our worst case* the largest that our release has for any pair, so that it protects close ones up to a hundred times less; *as strict* the least that the question tells apart. "
+        "A peer has one ε for all pairs: *at our worst case* the largest that our release has for any pair, so that it protects close ones up to a hundred times less; *as strict* the least that the query tells apart. "
         "Neighbors replace a record with everybody, and ε of the peers is what that takes ([OpenDP](../benchmarks/by_opendp.py), [diffprivlib](../benchmarks/by_diffprivlib.py)). Ratios above 1 are in our favor. "
         "**At our worst case we lose** with counts in hard cells (histogram, cumulative: six to eight times), maps (blurred, measured against hard cells), medians under conditions (two to four times), shares, and a little with means; "
         "variance, sd and correlation are better with us even there, covariance, ratios and several quantiles about alike. OpenDP's covariance and correlation are put together from its sums by hand. "
@@ -102,7 +102,7 @@ TOPICS = (
     Topic(
         "hdmm",
         "Beside HDMM",
-        "Root mean squared error over all questions of a workload, ε = 1, a record added or removed, continuous noise. The peer is HDMM's published error (at a noise "
+        "Root mean squared error over all queries of a workload, ε = 1, a record added or removed, continuous noise. The peer is HDMM's published error (at a noise "
         "variance of 1, hence times √2; the best of nine or ten runs of its own repository, dpcomp-org/hdmm). Workloads: *CPS* 50 × 100 × 7 × 4 × 2, *Adult* 100 × 100 × 100 × 99 × 85 × 42 × 16 × 15 × 9 × 7 × 6 × 5 × 2 × 2, "
         "*Loans* 101 four times, 3, 8, 36, 6, 51, 4, 5, 15; *marginals* single values, *prefix* all prefixes along the attributes of 50 values and more that are numbers (two of CPS, the first five of Adult, the first four of Loans). "
         "What is not certain: the tables of Loans are taken as all of at most 5,000 cells, as their name and number in the repository say, but the function that lists them there compares another size; and of CPS the repository has ranges where the figures say marginals and prefixes: they are taken as every product of single values and everybody, and as prefixes along both numbers times single values and everybody along the rest. "

@@ -1,4 +1,4 @@
-"""Asking one thing after the other: the ledger counts pair by pair, so each question leaves the others' budget."""
+"""Asking one thing after the other: the ledger counts pair by pair, so each query leaves the others' budget."""
 
 import tempfile
 from pathlib import Path
@@ -22,7 +22,7 @@ def main() -> None:
         print("age     ", session.ledger.tell_apart({"age": 39}, {"age": 40}))
         print("children", session.ledger.tell_apart({"children": 0}, {"children": 1}))
         try:
-            session.release(session.plan("count where sex=F", share="10%"))
+            session.release(session.plan("count where sex=F", budget="10%"))
         except BudgetExceeded as refused:
             print(refused)
 

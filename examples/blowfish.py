@@ -102,7 +102,7 @@ def main() -> None:
     line("in which region everybody lives", BY_REGION, inside, public.cost)
 
     print("\nso with known regions, a third of the policy for all releases together:")
-    third = dx.plan(dx.table("region", "ill"), d, share=Fraction(1, 3), method="optimal")
+    third = dx.plan(dx.table("region", "ill"), d, budget=Fraction(1, 3), method="optimal")
     group = [(0, 3), (2, 5), (4, 1)]  # north → south, south → west, west → north; three ill people get well
     for words, plan in (("the whole policy", table), ("a third of it", third)):
         lost = float(told(plan.cost, group).upper)

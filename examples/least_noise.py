@@ -1,4 +1,4 @@
-"""How much noise each method needs for the same guarantee: ranges on a line, tables, smooth questions about places.
+"""How much noise each method needs for the same guarantee: ranges on a line, tables, smooth queries about places.
 
 python examples/least_noise.py [PICTURE]    prints the root mean square error of an answer, and draws it if asked to
 """
@@ -19,7 +19,7 @@ METHODS = {
 
 
 def workloads() -> dict[str, tuple[list[object], dx.metrics.Metric]]:
-    """Questions and the policy they are asked under."""
+    """Queries and the policy they are asked under."""
     ages = dx.Universe([dx.Integers(name="age", low=0, high=31)])
     names = "abcd"
     table = dx.Universe([dx.Values(name=n, values=("1", "2", "3", "4"), has_other=False) for n in names])
@@ -32,16 +32,16 @@ def workloads() -> dict[str, tuple[list[object], dx.metrics.Metric]]:
             [dx.marginals(2)],
             dx.metrics.attributes(table, dict(zip(names, (1, 0.5, 0.25, 0.1), strict=True))),
         ),
-        "20 smooth questions, 60 places": ([dx.matrix(waves)], dx.metrics.euclidean(places, epsilon_per_unit="0.01")),
+        "20 smooth queries, 60 places": ([dx.matrix(waves)], dx.metrics.euclidean(places, epsilon_per_unit="0.01")),
     }
 
 
 def errors() -> list[dict[str, object]]:
     """The root mean square error of an answer, by workload and method."""
     out: list[dict[str, object]] = []
-    for what, (questions, metric) in workloads().items():
+    for what, (queries, metric) in workloads().items():
         for method, words in METHODS.items():
-            plan = dx.plan(questions, metric, method=method)
+            plan = dx.plan(queries, metric, method=method)
             if method == "auto" and plan.measured is None:
                 continue  # nothing else is worth counting
             out.append({"what": what, "method": words, "error": float(np.sqrt((plan.expected_rmse**2).mean()))})

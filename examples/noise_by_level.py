@@ -12,7 +12,7 @@ import dxprivacy as dx
 CELLS = 64
 METHODS = {
     "matrix": "other counts, independent noise",
-    "consistent": "nested counts, noise that agrees",
+    "k-norm": "nested counts, noise that agrees",
 }
 
 

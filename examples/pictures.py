@@ -19,11 +19,11 @@ def places(folder: Path) -> dict[str, dx.plots.Picture]:
     with dx.Session(
         folder / "policy.toml", folder / "people.parquet", ledger=folder / "ledger.db", new_ledger=True
     ) as session:
-        questions = ("mean elevation within 2 m", "count by state within 10")
-        plan = session.plan(*questions)
+        queries = ("mean elevation within 2 m", "count by state within 10")
+        plan = session.plan(*queries)
         release = session.release(plan)
         # The same answers, released above: the records cost nothing more.
-        synthesis = session.synthesize(session.plan_synthesis(*questions, method="direct"))
+        synthesis = session.synthesize(session.plan_synthesis(*queries, method="direct"))
         return {
             "policy_map": dx.plots.policy(session.policy),
             "plan": dx.plots.plan(plan),
@@ -38,9 +38,9 @@ def household(folder: Path) -> dict[str, dx.plots.Picture]:
     """Four attributes: each has a panel of its own."""
     data = HOUSEHOLD / "people.csv"
     with dx.Session(HOUSEHOLD / "policy.toml", data, ledger=folder / "household.db", new_ledger=True) as session:
-        session.release(session.plan("count by sex", share="25%"))
-        session.release(session.plan("count by age/10", share="30%"))
-        session.release(session.plan("count where age=65..100", share="60%"))
+        session.release(session.plan("count by sex", budget="25%"))
+        session.release(session.plan("count by age/10", budget="30%"))
+        session.release(session.plan("count where age=65..100", budget="60%"))
         return {"policy": dx.plots.policy(session.policy), "budget": dx.plots.budget(session.ledger)}
 
 

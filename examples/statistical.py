@@ -15,11 +15,13 @@ def main() -> None:
     )
     policy = dx.metrics.attributes(people, {"age": {"epsilon": 1, "per": 100}, "vote": "0.05"})
     asked = {"age": None, "vote": [-1, 1]}
-    print("   n  question    typical error: noise alone   moved   root mean square: noise alone   moved")
+    print("   n  query    typical error: noise alone   moved   root mean square: noise alone   moved")
     for n in (1, 4, 20, 100):
-        least = [dx.statistical(policy, n=n, values=asked, loss=loss).plan.errors for loss in ("l1", "l2")]
+        least = [
+            dx.statistical(policy, n=n, values=asked, objective=loss).plan.errors for loss in ("absolute", "squared")
+        ]
         alone = dx.plan(
-            dx.statistical(policy, n=n, values=asked).plan.questions, policy, rows=n, method="optimal"
+            dx.statistical(policy, n=n, values=asked).plan.queries, policy, n_records=n, method="optimal"
         ).errors
         for k, name in enumerate(asked):
             absolute = f"{alone[k].typical:>14.4g}{least[0][k].typical:>8.4g}"

@@ -48,7 +48,7 @@ def main(what: str) -> None:
         run("python", "-W", "error", "-c", PROGRAM)
         run("dxp", "--version")
         run("python", "-m", "dxprivacy", "check", "policy.toml")
-        run("dxp", "plan", "policy.toml", "count by sex", "mean age", "--rows", "1000", "--out", "plan.json")
+        run("dxp", "plan", "policy.toml", "count by sex", "mean age", "--n-records", "1000", "--out", "plan.json")
         release = ("dxp", "release", "plan.json", "--data", "people.csv", "--policy", "policy.toml")
         run(*release, "--ledger", "ledger.db", "--new-ledger")
         (released,) = folder.glob("release-*.json")

@@ -19,17 +19,18 @@ FOLDER = "reference/api"
 GROUPS: dict[str, tuple[str, str]] = {
     "Curators: policy, session, ledger": (
         "What a curator holds.",
-        "Policy Session Ledger Plan Release Choice ChoiceRelease SynthesisPlan Records Histogram",
+        "Policy Session Ledger Plan Release Selection SelectionRelease SynthesisPlan Records Histogram",
     ),
-    "Questions": (
-        "Unbound and frozen; `question.on(universe)` binds one.  [Questions](../../questions.md) has them in words.",
-        "count table marginals sum_of mean_of share_of ratio_of median_of quantile_of variance_of sd_of covariance_of "
-        "correlation_of density_of prefixes ranges count_people matrix load_questions",
+    "Queries": (
+        "Unbound and frozen; `query.on(universe)` binds one.  [Queries](../../queries.md) has them in words.",
+        "count table marginals sum_of mean_of proportion_of ratio_of median_of quantile_of variance_of sd_of "
+        "covariance_of "
+        "correlation_of density_of prefixes ranges count_people matrix load_queries",
     ),
     "Conditions": ("What stands behind `where`.", "above at_least below at_most any_of none_of"),
-    "Choices": ("One of several candidates, chosen by the data.", "most_common closest bin_edges plan_choice"),
+    "Selections": ("One of several candidates, chosen by the data.", "most_common closest bin_edges plan_selection"),
     "Researchers: arrays in, arrays out": (
-        "No policy file, no ledger: each call spends anew.",
+        "No policy file, no ledger: each call spends again.",
         "plan laplace sensitivity max_ratio group_loss exponential mwem smalldb plan_smalldb direct plan_synthesis "
         "fit_histogram statistical whole_counts",
     ),

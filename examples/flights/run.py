@@ -39,7 +39,7 @@ def main(*, real: bool = False) -> None:
                 dx.count_people(by="carrier"),  # aircraft with at least one flight
                 dx.mean_of("dep_delay", by="origin"),
                 dx.table("month"),
-                share="100%",
+                budget="100%",
             )
             print(plan, session.release(plan), WHAT, sep="\n\n")
 

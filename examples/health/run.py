@@ -39,8 +39,8 @@ def main(*, real: bool = False) -> None:
                 dx.mean_of("visits", by="female"),
                 dx.mean_of("visits"),
                 dx.count_people(visits=(10, 80)),  # who went ten times or more in at least one year
-                share="50%",
-                rows=session.rows * 2 // 3,  # most people have three of five years
+                budget="50%",
+                n_records=session.n_records * 2 // 3,  # most people have three of five years
             )
             print(plan, session.release(plan), WHAT, sep="\n\n")
 

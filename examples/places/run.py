@@ -33,7 +33,7 @@ def homes(folder: Path) -> Release:
     """Homes in a plane, 10 km wide."""
     policy, data = dx.Policy.load(HERE / "homes.toml"), make(folder / "homes.csv")
     with dx.Session(policy, data, ledger=folder / "homes.db", new_ledger=True) as session:
-        plan = session.plan("density home width 10 every 10", share="100%")
+        plan = session.plan("density home width 10 every 10", budget="100%")
         release = session.release(plan)
     print(plan, end="\n\n")
     drawn = np.array([row.value for row in release.answers])
@@ -64,9 +64,9 @@ def residents(folder: Path) -> Release:
         dx.Policy.load(folder / "residents.toml"), data, ledger=folder / "residents.db", new_ledger=True
     ) as session:
         asked = dx.density_of("home", width=40, every=40, where="not state=Alaska|Hawaii")
-        plan = session.plan(asked, share="80%")
+        plan = session.plan(asked, budget="80%")
         release = session.release(plan)
-        states = session.plan(dx.table("state", blur=40), share="20%")
+        states = session.plan(dx.table("state", blur=40), budget="20%")
         print(plan, states, session.release(states), sep="\n\n", end="\n\n")
     return release
 

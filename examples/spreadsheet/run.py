@@ -20,7 +20,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         data = make(Path(folder) / "visits.csv")
         with dx.Session(policy, data, ledger=Path(folder) / "ledger.db", new_ledger=True) as session:
-            plan = session.plan(dx.count_people(by="town"), dx.mean_of("fee", by="town"), share="100%", rows=20_000)
+            plan = session.plan(
+                dx.count_people(by="town"), dx.mean_of("fee", by="town"), budget="100%", n_records=20_000
+            )
             print(plan, session.release(plan), WHAT, sep="\n\n")
 
 

@@ -7,7 +7,7 @@
     z    = dx.laplace(plan, counts)           # exact noise
 
     session = dx.Session("policy.toml", "people.parquet", ledger="ledger.db", new_ledger=True)
-    plan    = session.plan(dx.table("sex", "native"), dx.mean_of("income", by="sex", within=50), share="25%")
+    plan    = session.plan(dx.table("sex", "native"), dx.mean_of("income", by="sex", within=50), budget="25%")
     release = session.release(plan)           # reserved first, then answered
 
 Names are loaded when first used, so that `import dxprivacy` costs nothing.
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from dxprivacy.mechanisms.mwem.mwem_by_hand import mwem as mwem
     from dxprivacy.mechanisms.selection.exponential import Chosen as Chosen
     from dxprivacy.mechanisms.selection.exponential import exponential as exponential
-    from dxprivacy.mechanisms.selection.plan import Choice as Choice
-    from dxprivacy.mechanisms.selection.plan import make_choice as plan_choice  # noqa: F401
-    from dxprivacy.mechanisms.selection.selection_release import ChoiceRelease as ChoiceRelease
+    from dxprivacy.mechanisms.selection.plan import Selection as Selection
+    from dxprivacy.mechanisms.selection.plan import make_selection as plan_selection  # noqa: F401
+    from dxprivacy.mechanisms.selection.selection_release import SelectionRelease as SelectionRelease
     from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan as SmallDbPlan
     from dxprivacy.mechanisms.smalldb.plan import make_smalldb as plan_smalldb  # noqa: F401
     from dxprivacy.mechanisms.smalldb.run import SmallDb as SmallDb
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from dxprivacy.paper.statistical_queries import Statistical as Statistical
     from dxprivacy.paper.statistical_queries import statistical as statistical
     from dxprivacy.policy import Policy as Policy
-    from dxprivacy.policy.query_files import load_questions as load_questions
+    from dxprivacy.policy.query_files import load_queries as load_queries
     from dxprivacy.privacy import Bound as Bound
     from dxprivacy.privacy import GroupLoss as GroupLoss
     from dxprivacy.privacy import group_loss as group_loss
@@ -61,11 +61,11 @@ if TYPE_CHECKING:
     from dxprivacy.queries.asking import mean_of as mean_of
     from dxprivacy.queries.asking import median_of as median_of
     from dxprivacy.queries.asking import prefixes as prefixes
+    from dxprivacy.queries.asking import proportion_of as proportion_of
     from dxprivacy.queries.asking import quantile_of as quantile_of
     from dxprivacy.queries.asking import ranges as ranges
     from dxprivacy.queries.asking import ratio_of as ratio_of
     from dxprivacy.queries.asking import sd_of as sd_of
-    from dxprivacy.queries.asking import share_of as share_of
     from dxprivacy.queries.asking import sum_of as sum_of
     from dxprivacy.queries.asking import table as table
     from dxprivacy.queries.asking import variance_of as variance_of
@@ -98,8 +98,8 @@ if TYPE_CHECKING:
     from dxprivacy.universe.universe import Universe as Universe
 
 _HOME = {
-    "Choice": ("mechanisms.selection.plan", "Choice"),
-    "ChoiceRelease": ("mechanisms.selection.selection_release", "ChoiceRelease"),
+    "Selection": ("mechanisms.selection.plan", "Selection"),
+    "SelectionRelease": ("mechanisms.selection.selection_release", "SelectionRelease"),
     "Chosen": ("mechanisms.selection.exponential", "Chosen"),
     "SmallDb": ("mechanisms.smalldb.run", "SmallDb"),
     "SmallDbPlan": ("mechanisms.smalldb.plan", "SmallDbPlan"),
@@ -108,7 +108,7 @@ _HOME = {
     "closest": ("queries.selections", "closest"),
     "exponential": ("mechanisms.selection.exponential", "exponential"),
     "most_common": ("queries.selections", "most_common"),
-    "plan_choice": ("mechanisms.selection.plan", "make_choice"),
+    "plan_selection": ("mechanisms.selection.plan", "make_selection"),
     "plan_smalldb": ("mechanisms.smalldb.plan", "make_smalldb"),
     "smalldb": ("mechanisms.smalldb.smalldb_by_hand", "smalldb"),
     "Attribute": ("universe.attributes.attribute", "Attribute"),
@@ -139,7 +139,7 @@ _HOME = {
     "Values": ("universe.attributes.listed_values", "Values"),
     "count": ("queries.asking", "count"),
     "count_people": ("queries.asking", "count_people"),
-    "share_of": ("queries.asking", "share_of"),
+    "proportion_of": ("queries.asking", "proportion_of"),
     "ratio_of": ("queries.asking", "ratio_of"),
     "variance_of": ("queries.asking", "variance_of"),
     "sd_of": ("queries.asking", "sd_of"),
@@ -159,7 +159,7 @@ _HOME = {
     "group_loss": ("privacy", "group_loss"),
     "fit_histogram": ("mechanisms.direct.run", "fit_histogram"),
     "laplace": ("mechanisms.linear.run", "laplace"),
-    "load_questions": ("policy.query_files", "load_questions"),
+    "load_queries": ("policy.query_files", "load_queries"),
     "matrix": ("queries.asking", "matrix"),
     "max_ratio": ("privacy", "max_ratio"),
     "mean_of": ("queries.asking", "mean_of"),
@@ -181,20 +181,20 @@ _HOME = {
 
 _SCREENS = {
     "Check": ("output.text.check_text", "check_lines"),
-    "Choice": ("output.text.selection_text", "choice_lines"),
-    "ChoiceRelease": ("output.text.selection_release_text", "choice_release_lines"),
-    "Diff": ("output.text.diff_text", "diff_lines"),
-    "MwemPlan": ("output.text.mwem_text", "mwem_lines"),
+    "Selection": ("output.text.selection_text", "selection_lines"),
+    "SelectionRelease": ("output.text.selection_text", "selection_release_lines"),
+    "Diff": ("output.text.check_text", "diff_lines"),
+    "MwemPlan": ("output.text.synthesis_text", "mwem_lines"),
     "Plan": ("output.text.plan_text", "plan_lines"),
     "Processed": ("output.text.release_text", "processed_lines"),
     "Release": ("output.text.release_text", "release_lines"),
-    "Report": ("output.text.report_text", "report_lines"),
-    "SmallDbPlan": ("output.text.smalldb_text", "smalldb_lines"),
+    "Report": ("output.text.synthesis_text", "report_lines"),
+    "SmallDbPlan": ("output.text.synthesis_text", "smalldb_lines"),
 }
-"""What `print` shows of a value, for those whose lines are made in a room above them."""
+"""What `print` shows of a value, for those whose lines are made in a package above them."""
 
 _PRINTED = {
-    "ChoiceRelease": ("output.text.printed_tables", "choice_printed"),
+    "SelectionRelease": ("output.text.printed_tables", "selection_printed"),
     "Plan": ("output.text.printed_tables", "plan_printed"),
     "Processed": ("output.text.printed_tables", "processed_printed"),
     "Release": ("output.text.printed_tables", "release_printed"),
@@ -202,8 +202,8 @@ _PRINTED = {
 """What Markdown and LaTeX show of a value."""
 
 _DISPLAYS = {
-    "Choice": ("output.pages.notebook", "choice_display"),
-    "ChoiceRelease": ("output.pages.notebook", "choice_release_display"),
+    "Selection": ("output.pages.notebook", "selection_display"),
+    "SelectionRelease": ("output.pages.notebook", "selection_release_display"),
     "Ledger": ("output.pages.notebook", "ledger_display"),
     "Plan": ("output.pages.notebook", "plan_display"),
     "Policy": ("output.pages.notebook", "policy_display"),

@@ -1,9 +1,9 @@
 """Every error a user can meet: what is wrong, where, and what to do next.
 
-The messages depend on public inputs only (the policy, the question, the schema), never on a record, a count or a true
+The messages depend on public inputs only (the policy, the query, the schema), never on a record, a count or a true
 answer.  Each class carries the exit code that the command line uses.
 
->>> print(QuestionError("no attribute “gender”", hints=[("sex", "did you mean this?")]))
+>>> print(QueryError("no attribute “gender”", hints=[("sex", "did you mean this?")]))
 no attribute “gender”
   → sex   did you mean this?
 """
@@ -20,7 +20,7 @@ __all__ = [
     "NotCertified",
     "NotVerified",
     "PolicyError",
-    "QuestionError",
+    "QueryError",
     "SeparatesIdentical",
     "TooLarge",
     "Undecided",
@@ -127,49 +127,49 @@ class MetricError(PolicyError):
     """
 
 
-class QuestionError(DxError):
-    """A question that cannot be asked of this universe.
+class QueryError(DxError):
+    """A query that cannot be asked of this universe.
 
     >>> import dxprivacy as dx
     >>> dx.plan("count by age", dx.metrics.constant(2, 1))
     Traceback (most recent call last):
         ...
-    dxprivacy.errors.QuestionError: no attribute “age”
+    dxprivacy.errors.QueryError: no attribute “age”
       there are: element
     """
 
     exit_code = 4
 
 
-class SeparatesIdentical(QuestionError):
-    """A question tells apart two records that the policy calls identical: no noise is enough.
+class SeparatesIdentical(QueryError):
+    """A query tells apart two records that the policy calls identical: no noise is enough.
 
     >>> import dxprivacy as dx
     >>> dx.plan([[1, 0]], dx.metrics.constant(2, 0))
     Traceback (most recent call last):
         ...
-    dxprivacy.errors.SeparatesIdentical: question “1 explicit rows” · separates records the policy calls identical
+    dxprivacy.errors.SeparatesIdentical: query “1 explicit rows” · separates records the policy calls identical
       element 0 and element 1 have ε 0: no noise is enough.
       → group them together, or give the pair an ε above 0
     """
 
 
-class TooLarge(QuestionError):
+class TooLarge(QueryError):
     """More than we can hold or compute exactly, known from public numbers alone.
 
     >>> import dxprivacy as dx
-    >>> dx.plan_smalldb([[1, 0] * 200], dx.metrics.constant(400, 1), rows=10**6, alpha=0.01)
+    >>> dx.plan_smalldb([[1, 0] * 200], dx.metrics.constant(400, 1), n_records=10**6, alpha=0.01)
     Traceback (most recent call last):
         ...
     dxprivacy.errors.TooLarge: smalldb · 6.65e+555 small databases are too many to choose among exactly
       3,466 records are no small database.
       Nothing spent, no data read.
       → alpha=0.5   a larger alpha makes them fewer
-      → mwem        answers many questions over many cells
+      → mwem        answers many queries over many cells
     """
 
 
-class NotCertified(QuestionError):
+class NotCertified(QueryError):
     """A plan whose certificate does not hold; nothing may be released under it.
 
     >>> import dxprivacy as dx
@@ -193,14 +193,14 @@ class BudgetExceeded(DxError):
     ... epsilon = 1''')
     >>> with tempfile.TemporaryDirectory() as here:
     ...     ledger = dx.Ledger.open(f"{here}/ledger.db", policy, new_ledger=True)
-    ...     for question in ("count where sex=F", "count where sex=M"):
-    ...         plan = dx.plan(question, policy.metric)
-    ...         _ = ledger.reserve(plan.cost, plan.questions, request=plan.request)
+    ...     for query in ("count where sex=F", "count where sex=M"):
+    ...         plan = dx.plan(query, policy.metric)
+    ...         _ = ledger.reserve(plan.cost, plan.queries, request=plan.request)
     Traceback (most recent call last):
         ...
     dxprivacy.errors.BudgetExceeded: budget exceeded · nothing spent, no data read
       F – M has 0 left of 1; this plan needs 1.
-      → a new dataset   this ledger has nothing left for these questions
+      → a new dataset   this ledger has nothing left for these queries
     """
 
     exit_code = 5

@@ -65,14 +65,14 @@ class Histogram:
         for table in self.tables:
             if set(axes) <= set(table.axes):
                 return table
-        raise UsageError("a question about attributes that were not counted", hints=["count the whole records"])
+        raise UsageError("a query about attributes that were not counted", hints=["count the whole records"])
 
     def by_person(self, axes: Sequence[int]) -> Occupied:
         """The rows by person and cell, as fine as some attributes at least."""
         for table in self.people:
             if set(axes) <= set(table.axes):
                 return table
-        raise UsageError("a question about people, whose rows were not told apart", hints=["a session counts them"])
+        raise UsageError("a query about people, whose rows were not told apart", hints=["a session counts them"])
 
     @cached_property
     def counts(self) -> Ints:

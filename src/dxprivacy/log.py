@@ -1,8 +1,8 @@
-"""What happened, for whoever operates a pipeline: events of the `logging` name `dxprivacy`, by room.
+"""What happened, for whoever operates a pipeline: events of the `logging` name `dxprivacy`, by package.
 
 Nothing is printed unless somebody listens.  An event tells public facts alone: names of files, digests, entries and
-shares of a ledger.  Never a record, a count, an entry's text, a number of rows, or how long anything took; and none is
-told while data is counted, since each has a time.  Rooms that see data do not know this module (`pyproject.toml`).
+fractions of a ledger.  Never a record, a count, an entry's text, a number of rows, or how long anything took; and none
+is told while data is counted, since each has a time.  Rooms that see data do not know this module (`pyproject.toml`).
 """
 
 import json
@@ -18,15 +18,15 @@ logging.getLogger(NAME).addHandler(logging.NullHandler())
 
 
 class Log:
-    """The events of one room.
+    """The events of one package.
 
     >>> log = Log("ledger")
-    >>> log.text("entry reserved", {"entry": 3, "share": Fraction(1, 10), "ledger": "my ledger.db", "pair": None})
-    'entry reserved: entry=3 share=0.1 ledger="my ledger.db"'
+    >>> log.text("entry reserved", {"entry": 3, "budget": Fraction(1, 10), "ledger": "my ledger.db", "pair": None})
+    'entry reserved: entry=3 budget=0.1 ledger="my ledger.db"'
     """
 
-    def __init__(self, room: str) -> None:
-        self._logger = logging.getLogger(f"{NAME}.{room}")
+    def __init__(self, package: str) -> None:
+        self._logger = logging.getLogger(f"{NAME}.{package}")
 
     def detail(self, what: str, **facts: Fact) -> None:
         """What only somebody who looks for a fault wants to know."""

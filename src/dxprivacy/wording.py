@@ -167,7 +167,7 @@ def times(x: float) -> str:
 
 
 def percent(x: float) -> str:
-    """A share as per cent; what is too little to matter is 0.
+    """A fraction as per cent; what is too little to matter is 0.
 
     >>> percent(0.25), percent(1e-12)
     ('25 %', '0 %')
@@ -337,7 +337,7 @@ class Displayed(OneLine):
     """A value that shows itself in a notebook: a table and a picture, offline."""
 
     def _repr_html_(self) -> str | None:
-        """For notebooks; what they show is made in a room above, as the lines for `print` are.
+        """For notebooks; what they show is made in a package above, as the lines for `print` are.
 
         An object whose construction failed has none, nor has a ledger that is closed: its line is shown.
         """
@@ -356,7 +356,7 @@ class Displayed(OneLine):
 def shown(value: object) -> str:
     """A value as its screen shows it, for `print`.
 
-    Lines are made in rooms above the values, which know nothing of them; where, is asked of the package as a whole.
+    Lines are made in packages above the values, which know nothing of them; where, is asked of the package as a whole.
     """
     package = sys.modules["dxprivacy"]
     return "\n".join(plain(line) for line in package.screen_of(type(value))(value))

@@ -8,7 +8,7 @@ from dxprivacy.verify import reading
 from dxprivacy.verify.certificate import tightest
 from dxprivacy.verify.loss import Loss, ratio, ratio_of
 from dxprivacy.verify.metric import distance
-from dxprivacy.verify.questions import ask
+from dxprivacy.verify.queries import ask
 from dxprivacy.verify.universe import Universe as Read
 
 
@@ -16,12 +16,12 @@ def read_back(data):
     return reading.parse(json.dumps(data))
 
 
-def read(questions, metric, scales, *, choose=False):
+def read(queries, metric, scales, *, choose=False):
     universe = Read(read_back(metric.universe.to_dict()))
-    blocks = ask(read_back(questions.to_dict()), universe).blocks
+    blocks = ask(read_back(queries.to_dict()), universe).blocks
     first = blocks[len(blocks) // 2].first
-    choices = [range(first), range(first, len(scales))] if choose else []
-    return Loss(universe, blocks, list(scales), [c for c in choices if c]), distance(
+    selections = [range(first), range(first, len(scales))] if choose else []
+    return Loss(universe, blocks, list(scales), [c for c in selections if c]), distance(
         read_back(metric.spec()), universe.size
     )
 

@@ -18,26 +18,26 @@ from dxprivacy.mechanisms.planned import Planned
 from dxprivacy.mechanisms.sampling import SystemNoise
 from dxprivacy.mechanisms.spending import Unrecorded
 from dxprivacy.privacy.costs import SumCost
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.session.recorded_steps import Recorded
 
 REHEARSAL = LedgerReference("ledger.db", 1, "2000-01-01T00:00:00.000+00:00", "x", 1.0)
 
 
 class Paying(Unrecorded):
-    """Spends within the share, and writes down what happens, in order."""
+    """Spends within the budget, and writes down what happens, in order."""
 
     def __init__(self, planned):
-        super().__init__(planned.metric, planned.share)
+        super().__init__(planned.metric, planned.budget)
         self.happened, self.costs = [], []
 
-    def step(self, cost, questions, name, act, *, asked=None):
+    def step(self, cost, queries, name, act, *, asked=None):
         def noted(ledger_reference):
             self.happened.append("reserved")
             self.costs.append(cost)
             return act(ledger_reference)
 
-        return super().step(cost, questions, name, noted, asked=asked)
+        return super().step(cost, queries, name, noted, asked=asked)
 
 
 class Drawing(SystemNoise):
@@ -54,9 +54,9 @@ class Drawing(SystemNoise):
         self.happened.append("drawn")
         return super().together(family)
 
-    def choose(self, scores, scales, *, flip=False):
+    def select(self, scores, scales, *, flip=False):
         self.happened.append("drawn")
-        return super().choose(scores, scales, flip=flip)
+        return super().select(scores, scales, flip=flip)
 
     def entropy(self, count):
         self.happened.append("drawn")
@@ -69,13 +69,13 @@ class Never:
     def _fail(self, *_, **__):
         raise AssertionError("drawn, though it was answered before or must not be")
 
-    laplace = together = choose = entropy = __call__ = _fail
+    laplace = together = select = entropy = __call__ = _fail
 
 
 class Refusing:
     """A ledger without budget."""
 
-    def step(self, cost, questions, name, act, *, asked=None):
+    def step(self, cost, queries, name, act, *, asked=None):
         raise LedgerError("nothing is left")
 
 
@@ -85,7 +85,7 @@ class Crashing(SystemNoise):
     def laplace(self, *_, **__):
         raise KeyboardInterrupt
 
-    together = choose = entropy = laplace
+    together = select = entropy = laplace
 
 
 class Keeping:
@@ -94,7 +94,7 @@ class Keeping:
     def __init__(self, text):
         self.text = text
 
-    def step(self, cost, questions, name, act, *, asked=None):
+    def step(self, cost, queries, name, act, *, asked=None):
         return self.text
 
 
@@ -112,16 +112,16 @@ def check_mechanism(planned: Planned, counts, tmp_path) -> None:
 def _is_a_value(planned) -> None:
     assert len(planned.request) == 64
     assert planned.request.startswith(planned.name)
-    assert 0 < planned.granted <= planned.share <= 1
+    assert 0 < planned.granted <= planned.budget <= 1
     assert json.loads(json.dumps(planned.payload()))
     assert planned.entry_name("") != planned.entry_name("again")
     with pytest.raises(dataclasses.FrozenInstanceError):
-        planned.share = Fraction(1)
+        planned.budget = Fraction(1)
     assert str(planned)
 
 
 def _the_certificate_is_that_of_what_is_spent(planned, histogram) -> None:
-    """In fractions, over all pairs: every step within what the certificate says, all of them within the share."""
+    """In fractions, over all pairs: every step within what the certificate says, all of them within the budget."""
     metric, spend = planned.metric, Paying(planned)
     planned.run(lambda: histogram, SystemNoise(), spend)
     n = metric.universe.size
@@ -139,7 +139,7 @@ def _the_certificate_is_that_of_what_is_spent(planned, histogram) -> None:
         assert largest * (1 + metric.slack) >= planned.certificate.ratio  # not merely a bound, on so few records
     whole = SumCost(metric.universe, spend.costs)
     for pair in pairs:
-        assert whole.exact(*pair) <= planned.share * Fraction(metric.exact(*pair))
+        assert whole.exact(*pair) <= planned.budget * Fraction(metric.exact(*pair))
         if planned.all_steps is not None:
             assert whole.exact(*pair) <= planned.all_steps.exact(*pair)
 
@@ -161,7 +161,7 @@ def _nothing_is_counted_or_drawn_before_it_is_reserved(planned, histogram) -> No
 def _refused_from_public_numbers_only(planned, histogram) -> None:
     planned.dry_run(histogram.total, REHEARSAL)  # no data is at hand
     if dataclasses.is_dataclass(planned) and planned.reserved is not None and hasattr(planned, "scales"):
-        too_little = float(planned.certificate.ratio / planned.share) * (1 - 1e-9)
+        too_little = float(planned.certificate.ratio / planned.budget) * (1 - 1e-9)
         smaller = dataclasses.replace(planned, scales=tuple(s * too_little for s in planned.scales))
         with pytest.raises(NotCertified):
             smaller.run(Never(), Never(), Paying(planned))

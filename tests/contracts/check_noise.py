@@ -1,4 +1,4 @@
-"""What every source of discrete Laplace noise must pass: is this the law, and is this the scale?
+"""What every source of discrete Laplace noise must pass: is this the distribution, and is this the scale?
 
 A check of noise is worth what it rejects: `scale_is` is two-sided, so that too little noise fails and too much as well;
 `law_is` compares cell by cell, so that a right scale with a wrong shape fails.
@@ -14,8 +14,8 @@ Samples = NDArray[np.int64]
 def scale_is(samples: Samples, scale: float, alpha: float = 1e-6) -> bool:
     """Do the samples fit this scale?  Wrongly False with probability at most alpha.
 
-    sum |Z| is sufficient for the scale, so no test of one scale against another is sharper.  Its law is known exactly:
-    the number of values that are not 0 is binomial, and given that number N, sum |Z| - N is negative binomial.
+    sum |Z| is sufficient for the scale, so no test of one scale against another is sharper.  Its distribution is known
+    exactly: the number of values that are not 0 is binomial, and given that number N, sum |Z| - N is negative binomial.
     """
     p, stop = np.exp(-1 / scale), -np.expm1(-1 / scale)
     total = np.abs(samples).sum(dtype=np.float64)  # 2^52 times many samples would leave int64
@@ -28,7 +28,8 @@ def scale_is(samples: Samples, scale: float, alpha: float = 1e-6) -> bool:
 
 
 def law_is(samples: Samples, scale: float, alpha: float = 1e-6) -> bool:
-    """Do the samples fit the discrete Laplace law of this scale?  Wrongly False with probability at most alpha.
+    """Do the samples fit the discrete Laplace distribution of this scale?  Wrongly False with probability at most
+    alpha.
 
     Half of alpha goes to exact binomial tests of each cell (Bonferroni), which see one wrong cell.  The rest goes to
     chi-square, which sees many small errors; it is asymptotic, so it is asked for ten times less than it may use.

@@ -1,4 +1,4 @@
-"""Small random policies in which values of an attribute are equally far apart, and questions that weigh them."""
+"""Small random policies in which values of an attribute are equally far apart, and queries that weigh them."""
 
 from fractions import Fraction
 
@@ -51,7 +51,7 @@ def asked(rng):
 
 
 def towns(rng):
-    """Towns of one height each, in states and at rivers, all equally far apart; and questions about them."""
+    """Towns of one height each, in states and at rivers, all equally far apart; and queries about them."""
     many = rng.randint(3, 7)
     heights = tuple(str(h) for h in rng.sample(range(9), many))
     facts = [Property("height", heights)]

@@ -1,4 +1,4 @@
-"""Which methods count just the rows that were asked for, so that a plan's scales are those of its questions."""
+"""Which methods count just the rows that were asked for, so that a plan's scales are those of its queries."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from dxprivacy.metrics import Metric
 OWN = tuple(maker.name for maker in MAKERS if maker.propose is not None)
 
 
-def standard_plan(questions: Any, metric: Metric, **more: Any) -> Plan:
+def standard_plan(queries: Any, metric: Metric, **more: Any) -> Plan:
     """A plan that counts just what was asked, for tests that look at its scales or at what it leaves."""
-    asked, task = prepare(questions, metric, **more)
+    asked, task = prepare(queries, metric, **more)
     return finish(asked, task, best_of_own_rows(task)[0])

@@ -1,4 +1,4 @@
-"""Small nests with random scales, and the law of their noise by enumeration."""
+"""Small nests with random scales, and the distribution of their noise by enumeration."""
 
 import itertools
 from fractions import Fraction as F
@@ -42,7 +42,7 @@ def box(cells: int, reach: int) -> np.ndarray:
     return np.array([(*z, -sum(z)) for z in some], dtype=np.int64)
 
 
-def law(rows: np.ndarray, scales: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
+def distribution(rows: np.ndarray, scales: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
     """All z of a box, and their probabilities, as if nothing lay beyond it."""
     z = box(rows.shape[1], reach)
     logs = -(np.abs(z @ rows.T) / scales).sum(axis=1)
@@ -51,7 +51,7 @@ def law(rows: np.ndarray, scales: np.ndarray, reach: int) -> tuple[np.ndarray, n
 
 
 def chance(family, tables, counts: dict[int, int]) -> tuple[F, F]:
-    """The probability of all counts of a nest, by its choices, between two fractions."""
+    """The probability of all counts of a nest, by its selections, between two fractions."""
     low = high = F(1)
     for split in family.splits:
         f, g, t = tables.of(split.left), tables.of(split.right), tables.sums(split.left, split.right)

@@ -20,19 +20,19 @@ class Brute:
         Q = np.vstack([w.dense() for w in workloads])
         self.amounts = np.abs(Q[:, self.i] - Q[:, self.j]).T.astype(object)
 
-    def worst(self, scales, choices=()):
+    def worst(self, scales, selections=()):
         """The largest loss / distance; infinite distances ask for nothing, a scale of 0 separates without limit.
 
-        `choices` are ranges of rows of which only the largest counts.
+        `selections` are ranges of rows of which only the largest counts.
         """
         noisy = [k for k, s in enumerate(scales) if s]
         exact = [k for k, s in enumerate(scales) if not s]
         inverse = {k: 1 / Fraction(scales[k]) for k in noisy}
         common = math.lcm(*(f.denominator for f in inverse.values())) if inverse else 1
         losses = [self.amounts[:, k] * int(inverse[k] * common) for k in noisy]
-        chosen = {k for some in choices for k in some}
+        chosen = {k for some in selections for k in some}
         loads = sum((x for k, x in zip(noisy, losses, strict=True) if k not in chosen), np.zeros(len(self.d), object))
-        for some in choices:
+        for some in selections:
             alone = [x for k, x in zip(noisy, losses, strict=True) if k in some]
             loads = loads + (np.max(alone, axis=0) if alone else 0)
         separated = self.amounts[:, exact].any(axis=1) if exact else np.zeros(len(self.d), dtype=bool)
@@ -53,5 +53,5 @@ def brute(loss, metric):
     scales = [s for c in costs for s in c.scales.tolist()]
     starts = np.cumsum([0] + [c.workload.rows for c in costs]).tolist()
     rows = [range(a, b) for a, b in pairwise(starts)]
-    choices = [some for some, c in zip(rows, costs, strict=True) if isinstance(c, SelectionCost)]
-    return Brute([c.workload for c in costs], metric).worst(scales, choices)
+    selections = [some for some, c in zip(rows, costs, strict=True) if isinstance(c, SelectionCost)]
+    return Brute([c.workload for c in costs], metric).worst(scales, selections)

@@ -13,15 +13,15 @@ from dxprivacy.universe.attributes.listed_values import Values
 from dxprivacy.universe.universe import Universe
 
 KINDS = ("uniform", "binary", "smooth", "structured")
-LOSSES = ("l2", "l1", "geomean", "linf")
+OBJECTIVES = ("squared", "absolute", "geometric", "max")
 _BITS = 96
 
 
 @dataclass(frozen=True)
 class Instance:
-    """Questions about a metric, and the loss to be made least."""
+    """Queries about a metric, and the loss to be made least."""
 
-    questions: list
+    queries: list
     metric: object
     loss: str
     name: str
@@ -30,12 +30,12 @@ class Instance:
 def instance(number: int, *, most_cells: int = 200, most_rows: int = 60) -> Instance:
     """The instance of that number: always the same."""
     rng = np.random.default_rng([4, number])
-    kind, loss = KINDS[number % 4], LOSSES[number // 4 % 4]
+    kind, loss = KINDS[number % 4], OBJECTIVES[number // 4 % 4]
     n = int(rng.integers(2, most_cells + 1) ** rng.uniform(0.5, 1)) + 1
     k = int(rng.integers(1, most_rows + 1))
     within = _target(rng)
     if kind == "structured":
-        questions, metric = _structured(rng, n)
+        queries, metric = _structured(rng, n)
     else:
         points = rng.uniform(0, 100, (n, 2))
         if kind == "uniform":
@@ -48,8 +48,8 @@ def instance(number: int, *, most_cells: int = 200, most_rows: int = 60) -> Inst
             Q = np.vstack([Q, Q[:1], Q[:1] * 0 + 1, Q[-1:] * 2.0 ** int(rng.integers(-8, 9))])
         metric = metrics.euclidean(points, epsilon_per_unit=Fraction(int(rng.integers(1, 100)), 1000))
         half = max(1, len(Q) // 2)
-        questions = [matrix(Q[:half], within=within)] + ([matrix(Q[half:])] if len(Q) > half else [])
-    return Instance(questions, metric, loss, f"{number} {kind} {loss} N={metric.universe.size}")
+        queries = [matrix(Q[:half], within=within)] + ([matrix(Q[half:])] if len(Q) > half else [])
+    return Instance(queries, metric, loss, f"{number} {kind} {loss} N={metric.universe.size}")
 
 
 def _target(rng):

@@ -1,4 +1,4 @@
-"""Random universes, metrics and questions for property tests; `rng` is a `random.Random` (hypothesis drives it)."""
+"""Random universes, metrics and queries for property tests; `rng` is a `random.Random` (hypothesis drives it)."""
 
 import math
 from datetime import date, timedelta
@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy import metrics
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
 from dxprivacy.metrics import Metric, attribute_metrics
 from dxprivacy.metrics.attribute_sum import AttributeSum
 from dxprivacy.metrics.derived_metrics import AttributeMax
@@ -22,11 +22,11 @@ from dxprivacy.queries.asking import (
     matrix,
     mean_of,
     prefixes,
+    proportion_of,
     quantile_of,
     ranges,
     ratio_of,
     sd_of,
-    share_of,
     sum_of,
     table,
     variance_of,
@@ -124,7 +124,10 @@ def derived_metric(rng, *, places=False) -> Metric:
     if draw < 0.3:
         points = [[rng.randint(0, 6), rng.randint(0, 6)] for _ in range(rng.randint(1, 7))]
         reach = Fraction(rng.randint(1, 6))
-        kinds = [lambda: metrics.blowfish(points, 2, within=reach), lambda: metrics.smooth(points, 2, within=reach)]
+        kinds = [
+            lambda: metrics.blowfish(points, 2, threshold=reach),
+            lambda: metrics.smooth(points, 2, threshold=reach),
+        ]
         kinds += [lambda p=p: metrics.minkowski(points, p, epsilon_per_unit="0.3") for p in (1, 2, 3, math.inf)]
         return rng.choice(kinds)()
     base = random_metric(rng, places=places, axes=rng.randint(1, 2))
@@ -165,13 +168,13 @@ def _put_together(rng, parts, universe, plain) -> Metric:
     return parts[0][1] if len(parts) == 1 else AttributeSum(universe, [m for _, m in parts])
 
 
-def random_questions(rng, universe: Universe) -> Stack:
-    """One to four questions of all kinds."""
-    asked = [_question(rng, universe) for _ in range(rng.randint(1, 4))]
+def random_queries(rng, universe: Universe) -> Stack:
+    """One to four queries of all kinds."""
+    asked = [_query(rng, universe) for _ in range(rng.randint(1, 4))]
     return gather(*asked)
 
 
-def _question(rng, universe: Universe):
+def _query(rng, universe: Universe):
     attributes = list(universe.attributes)
     some = rng.sample(attributes, rng.randint(1, len(attributes)))
     where = {}
@@ -205,7 +208,7 @@ def _question(rng, universe: Universe):
         asked = ask(of, by=by if rng.random() < 0.5 else (), where=where if rng.random() < 0.5 else None)
         try:
             asked.on(universe)
-        except QuestionError:  # groups and conditions leave nothing valid to take the mean of
+        except QueryError:  # groups and conditions leave nothing valid to take the mean of
             return sum_of(of)
         return asked
     rows = rng.randint(1, 3)
@@ -218,22 +221,22 @@ def _question(rng, universe: Universe):
 
 
 def random_derived(rng, universe: Universe):
-    """A share, a ratio, a quantile or a spread: what is worked out of several rows; None where nothing has numbers."""
+    """A budget, a ratio, a quantile or a spread: what is worked out of several rows; None where nothing has numbers."""
     attributes = list(universe.attributes)
     where = {a.name: [a.label(rng.randrange(a.size))] for a in rng.sample(attributes, rng.randint(0, len(attributes)))}
     where = {a.name: where[a.name] for a in attributes if a.name in where and a.kind not in ("numbers", "series")}
     numbered = [a.name for a in attributes if a.numbers is not None]
     if not numbered or rng.random() < 0.2:
         by = [a.name for a in attributes if a.name not in where and rng.random() < 0.5]
-        return share_of(where, by=by, among={}) if where else None
+        return proportion_of(where, by=by, among={}) if where else None
     one, two = rng.choice(numbered), rng.choice(numbered)
     by = [a.name for a in attributes if a.name not in (one, two) and rng.random() < 0.5]
     if rng.random() < 0.3:
         return _softly(rng, universe, one, by, where)
     kind = rng.randrange(7)
     if kind < 3:
-        shares = rng.sample(["0.1", "0.5", "0.75"], rng.randint(1, 2))
-        return quantile_of(one, *shares, by=by, where=where, width=rng.choice([0, 0, None]))
+        budgets = rng.sample(["0.1", "0.5", "0.75"], rng.randint(1, 2))
+        return quantile_of(one, *budgets, by=by, where=where, width=rng.choice([0, 0, None]))
     if kind < 4:
         return rng.choice([variance_of, sd_of])(one, by=by, where=where)
     if kind < 6:

@@ -1,4 +1,4 @@
-"""Small stars, and the law of their noise by enumeration."""
+"""Small stars, and the distribution of their noise by enumeration."""
 
 import itertools
 
@@ -31,7 +31,7 @@ def points(values: int, groups: tuple[int, ...], reach: int) -> np.ndarray:
     return np.array(out, dtype=np.int64)
 
 
-def law(z: np.ndarray, scales: np.ndarray) -> np.ndarray:
+def distribution(z: np.ndarray, scales: np.ndarray) -> np.ndarray:
     """Of these points, as if there were no others."""
     logs = -(np.abs(z) / scales).sum(axis=1)
     p = np.exp(logs - logs.max())

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dxprivacy.optimize.strategies import Problem
+from dxprivacy.optimize.strategies import StrategyProblem
 
 
 def all_ranges(n):
@@ -22,7 +22,7 @@ def threshold_problem(n, reach, rows=None, order=None):
     first, second = np.triu_indices(n, 1)
     near = second - first <= reach
     gram = range_gram(n) if rows is None else rows.T @ rows
-    problem = Problem(gram, first[near], second[near], np.ones(int(near.sum())))
+    problem = StrategyProblem(gram, first[near], second[near], np.ones(int(near.sum())))
     return problem if order is None else problem.renamed(order)
 
 
@@ -37,7 +37,7 @@ def random_problem(rng, cells=None):
     limits = rng.choice([np.ones(len(first)), rng.uniform(0.2, 3, len(first))])
     W = rng.choice([rng.normal(size=(n + 2, n)), rng.integers(0, 2, (n + 2, n)).astype(float)])
     W = W[: int(rng.integers(1, n + 3))]
-    return Problem(W.T @ W, first, second, limits), W
+    return StrategyProblem(W.T @ W, first, second, limits), W
 
 
 def random_tree(rng, n):
@@ -71,5 +71,5 @@ def grid_problem(axes, gram=None, order=None):
             mine = np.zeros((size, size))
             mine[: axis[0], : axis[0]] = range_gram(axis[0]) if len(axis) == 3 else np.eye(axis[0])
             gram = np.kron(gram, mine)
-    problem = Problem(gram, np.concatenate(first), np.concatenate(second), np.concatenate(limits))
+    problem = StrategyProblem(gram, np.concatenate(first), np.concatenate(second), np.concatenate(limits))
     return problem if order is None else problem.renamed(order)

@@ -15,16 +15,18 @@ METRICS = {
     "places": dx.metrics.euclidean([[0, 0], [1, 0], [3, 1], [4, 4], [0, 5], [2, 2]], epsilon_per_unit="0.21"),
 }
 MADE = {
-    "laplace": lambda d: dx.plan(ROWS, d, rows=100, share="30%", dataset="d"),
-    "laplace, least squares": lambda d: dx.plan(ROWS, d, method="matrix", rows=100, share="30%", dataset="d"),
-    "laplace, biased": lambda d: dx.plan(ROWS, d, method="biased", rows=100, share="30%", dataset="d"),
-    "choice": lambda d: dx.plan_choice(f"most common {d.universe.names[0]}", d, rows=100, share="30%", dataset="d"),
-    "choice by permute-and-flip": lambda d: dx.plan_choice(
-        f"most common {d.universe.names[0]}", d, rows=100, flip=True
+    "laplace": lambda d: dx.plan(ROWS, d, n_records=100, budget="30%", dataset="d"),
+    "laplace, least squares": lambda d: dx.plan(ROWS, d, method="matrix", n_records=100, budget="30%", dataset="d"),
+    "laplace, biased": lambda d: dx.plan(ROWS, d, method="biased", n_records=100, budget="30%", dataset="d"),
+    "selection": lambda d: dx.plan_selection(
+        f"most common {d.universe.names[0]}", d, n_records=100, budget="30%", dataset="d"
     ),
-    "mwem": lambda d: plan_mwem(ROWS, d, records=100, rounds=2, share="60%", dataset="d"),
-    "smalldb": lambda d: dx.plan_smalldb(ROWS, d, rows=100, alpha=0.4, share="50%", flatten=False),
-    "direct": lambda d: DirectFit(plan_direct(ROWS, d, rows=100, share="30%", dataset="d")),
+    "selection by permute-and-flip": lambda d: dx.plan_selection(
+        f"most common {d.universe.names[0]}", d, n_records=100, flip=True
+    ),
+    "mwem": lambda d: plan_mwem(ROWS, d, n_records=100, rounds=2, budget="60%", dataset="d"),
+    "smalldb": lambda d: dx.plan_smalldb(ROWS, d, n_records=100, alpha=0.4, budget="50%", flatten=False),
+    "direct": lambda d: DirectFit(plan_direct(ROWS, d, n_records=100, budget="30%", dataset="d")),
 }
 
 

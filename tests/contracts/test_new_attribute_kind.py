@@ -17,8 +17,8 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.engines.open_source import open_source
-from dxprivacy.errors import DataError, DxError, NotVerified, PolicyError, QuestionError, UsageError
-from dxprivacy.ledger.stored_policy import stored_policy
+from dxprivacy.errors import DataError, DxError, NotVerified, PolicyError, QueryError, UsageError
+from dxprivacy.ledger.adoption import stored_policy
 from dxprivacy.metrics import Metric, attribute_metrics
 from dxprivacy.policy.tables import table_kinds
 from dxprivacy.policy.tables.table_keys import Keys
@@ -50,7 +50,7 @@ class Calendar(Scale):
             return Fraction(self.months.index(str(written)))
         if isinstance(written, Fraction) and 1 <= written <= 12:  # the second month is number 2
             return written - 1
-        raise QuestionError(f"{self.name} holds months")
+        raise QueryError(f"{self.name} holds months")
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
         last = 11 if high is None else int(high) - 1
@@ -61,7 +61,7 @@ class Calendar(Scale):
 
     def steps(self, width: str) -> tuple[list[int], list[str]]:
         if width != "quarter":
-            raise QuestionError(f"cannot group {self.name} by “{width}”", hints=[f"{self.name}/quarter"])
+            raise QueryError(f"cannot group {self.name} by “{width}”", hints=[f"{self.name}/quarter"])
         labels = [self.label(Fraction(k), Fraction(k + 3)) for k in range(0, 12, 3)]
         return [k // 3 for k in range(12)], labels
 
@@ -167,7 +167,7 @@ def known() -> Iterator[None]:
     before, tables = dict(attribute_kinds.KINDS), dict(table_kinds.TABLES)
     attribute_kinds.register(Months)
     attribute_kinds.register(Hours)
-    table_kinds.register("months", table_kinds.Table(months, 'months = "Jan"'))
+    table_kinds.register("months", table_kinds.PolicyTable(months, 'months = "Jan"'))
     yield
     for registered, original in ((attribute_kinds.KINDS, before), (table_kinds.TABLES, tables)):
         registered.clear()
@@ -235,11 +235,11 @@ def test_a_kind_that_reads_whole_numbers_is_counted_whatever_the_column_holds(tm
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_questions_plans_releases_and_a_reopened_ledger_know_it(tmp_path, ending):
+def test_queries_plans_releases_and_a_reopened_ledger_know_it(tmp_path, ending):
     data, ledger = written(tmp_path, ending, ROWS * 50), tmp_path / "ledger.db"
     session = dx.Session(policy(), data, ledger=ledger, new_ledger=True)
     asked = [dx.table("born/quarter", "sex"), dx.count(born="Feb"), dx.count(born=(2, 4)), dx.table("born[Jan,Jul]")]
-    plan = session.plan(*asked, share="20%")
+    plan = session.plan(*asked, budget="20%")
     release = session.release(plan)
     labels = [row["label"] for row in release.rows()]
     assert {"Jan–Mar, M", "Jan–Jun", "Jul–Dec"} <= set(labels), labels
@@ -249,11 +249,11 @@ def test_questions_plans_releases_and_a_reopened_ledger_know_it(tmp_path, ending
     assert again.universe.digest == policy().universe.digest
     assert again.metric.digest == policy().metric.digest
     reopened = dx.Session(again, data, ledger=ledger, new_ledger=True)
-    assert reopened.release(reopened.plan(*asked, share="20%")).rows() == release.rows()  # replayed, not drawn anew
+    assert reopened.release(reopened.plan(*asked, budget="20%")).rows() == release.rows()  # replayed, not drawn anew
 
 
 def test_the_verifier_refuses_what_it_does_not_know():
-    plan = dx.plan(dx.table("born"), policy().metric, rows=100)
+    plan = dx.plan(dx.table("born"), policy().metric, n_records=100)
     with pytest.raises(NotVerified, match="an attribute of unknown kind 'months'"):
         list(verify_data(json.loads(json.dumps(plan.to_dict()))))
 
@@ -300,7 +300,7 @@ def test_a_name_that_is_taken_is_refused():
             attribute_kinds.register(kind)
     for taken in ("months", "values", "epsilon", "step"):
         with pytest.raises(UsageError, match="means something in a policy already"):
-            table_kinds.register(taken, table_kinds.Table(months, 'months = "Jan"'))
+            table_kinds.register(taken, table_kinds.PolicyTable(months, 'months = "Jan"'))
 
 
 def test_places_that_are_not_the_values_are_refused():

@@ -9,7 +9,7 @@ import dxprivacy as dx
 from contracts.check_metric import check_metric
 from dxprivacy.errors import MetricError, UsageError
 from dxprivacy.exact.rounding import written_fraction
-from dxprivacy.ledger.stored_policy import stored_policy
+from dxprivacy.ledger.adoption import stored_policy
 from dxprivacy.metrics import stored_metrics
 from dxprivacy.metrics.attribute_metrics import without_other
 from dxprivacy.metrics.metric import Metric
@@ -73,7 +73,7 @@ def test_it_is_planned_under_kept_by_a_ledger_and_read_back(known, tmp_path):
     policy = dx.Policy.recorded("Calls", "calls", "1", d)
     (tmp_path / "calls.csv").write_text("hour\n" + "".join(f"{h}\n" for h in range(24) for _ in range(20)))
     with dx.Session(policy, tmp_path / "calls.csv", ledger=tmp_path / "ledger.db", new_ledger=True) as session:
-        plan = session.plan("count by hour/6", "count where hour=22..23", share="50%")
+        plan = session.plan("count by hour/6", "count where hour=22..23", budget="50%")
         assert plan.certificate.ratio <= Fraction(1, 2)
         release = session.release(plan)
         assert len(release.rows()) == 5
@@ -83,7 +83,7 @@ def test_it_is_planned_under_kept_by_a_ledger_and_read_back(known, tmp_path):
     again = stored_policy(tmp_path / "ledger.db")
     assert (again.digest, again.metric.exact(23, 0)) == (d.digest, Fraction(1, 2))
     with dx.Session(again, tmp_path / "calls.csv", ledger=tmp_path / "ledger.db", new_ledger=True) as session:
-        assert session.release(session.plan("count by hour/6", "count where hour=22..23", share="50%")) == release
+        assert session.release(session.plan("count by hour/6", "count where hour=22..23", budget="50%")) == release
 
 
 def test_unknown_means_refuse():

@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 from every_type import ATTRIBUTES, FLOATS, TEXTS
 
-from dxprivacy.engines.placing import Block, PlacedSource
+from dxprivacy.engines.placing import PlacedBlock, PlacedSource
 from dxprivacy.engines.source import Source
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
@@ -91,9 +91,9 @@ class ByPython(PlacedSource):
     def rows(self) -> int:
         return len(self._entries)
 
-    def blocks(self, universe: Universe) -> Iterator[Block]:
+    def blocks(self, universe: Universe) -> Iterator[PlacedBlock]:
         read = sum(len(attribute.reads) for attribute in universe.attributes)
-        yield Block(np.ones(len(self._entries), dtype=np.int64), [list(self._entries) for _ in range(read)])
+        yield PlacedBlock(np.ones(len(self._entries), dtype=np.int64), [list(self._entries) for _ in range(read)])
 
 
 def fitting(source: Source) -> list[Attribute]:

@@ -26,6 +26,37 @@ def test_a_dataset_of_many_files_is_read_in_batches(tmp_path):
     assert open_source(pa.dataset.dataset(tmp_path)).count(universe).total == 6
 
 
+def test_a_dataset_whose_files_have_other_types_is_refused_by_its_schema(tmp_path):
+    """Arrow converts each file, and stopped at one entry that does not fit: a fraction, or an id above 2^53."""
+    whole, longer, short = pa.array([2**53 + 1, 1]), pa.array([1.0, 0.5]), pa.array([1, 2], pa.int8())
+    universe = Universe([Integers(name="age", low=0, high=9)])
+    for first, second, fits in (
+        (whole, longer, False),
+        (longer, whole, False),
+        (whole, pa.array([2**64 - 1, 1], pa.uint64()), False),
+        (whole, pa.nulls(2), True),
+        (whole, short, True),
+        (short, whole, False),
+        (longer, longer.cast(pa.float32()), True),
+    ):
+        for name, entries in (("a", first), ("b", second)):
+            pq.write_table(
+                pa.table({"age": entries, "unused": entries.cast(pa.float64(), safe=False)}),
+                tmp_path / f"{name}.parquet",
+            )
+        dataset = pa.dataset.dataset(
+            [tmp_path / "a.parquet", tmp_path / "b.parquet"], schema=pa.schema({"age": first.type})
+        )
+        for given in (dataset, dataset.filter(pa.dataset.field("age") >= 0), pa.dataset.dataset([dataset])):
+            source = open_source(given)
+            if fits:
+                source.check(universe)
+                assert source.count(universe).total == source.rows()
+            else:
+                error = refusal(lambda source=source: source.check(universe))
+                assert f"of type {first.type}, and in some of its files {second.type}" in error.what
+
+
 def test_datasets_of_text_are_refused_because_their_types_are_guessed(tmp_path):
     csv(tmp_path / "people.csv", "M,1")
     (tmp_path / "people.json").write_text('{"sex": "M", "age": 1}\n')

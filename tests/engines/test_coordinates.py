@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from engine_kinds import EVERY, build
 
-from dxprivacy.engines import open_source
+from contracts.long_forms import slow
+from dxprivacy.engines import nearest_places, open_source
 from dxprivacy.engines.nearest_places import Locator
 from dxprivacy.errors import DataError
 from dxprivacy.metrics.distances import RADIUS_KM, great_circle_floor
@@ -207,7 +208,7 @@ def test_people_with_several_rows_keep_the_same_ones_in_every_source(kind, tmp_p
         "lon": (pa.float64(), [b for _, b, _ in rows]),
         "who": (pa.int64(), [w for *_, w in rows]),
     }
-    universe = Universe([HOME, CELL], people=People(key=("who",), at_most=3))
+    universe = Universe([HOME, CELL], people=People(key=("who",), max_rows=3))
     kept = open_source(build(kind, columns, tmp_path)).kept(universe, [0, 1])
     want = open_source(build("csv", columns, tmp_path)).kept(universe, [0, 1])
     assert int(kept.counts.sum()) == 60
@@ -215,12 +216,14 @@ def test_people_with_several_rows_keep_the_same_ones_in_every_source(kind, tmp_p
     assert totals[0].tolist() == totals[1].tolist()
 
 
-def test_many_different_pairs_are_placed_by_blocks(tmp_path):
+@pytest.mark.parametrize(("number", "block"), [(2_000, 1 << 10), slow(80_000, 1 << 16)])
+def test_many_different_pairs_are_placed_by_blocks(number, block, tmp_path, monkeypatch):
+    monkeypatch.setattr(nearest_places, "BLOCK", block)
+    assert number > block
     rng = np.random.default_rng(5)
-    n = 80_000  # more than one block
     columns = {
-        "lat": (pa.float64(), rng.uniform(40, 60, n).tolist()),
-        "lon": (pa.float64(), rng.uniform(0, 20, n).tolist()),
+        "lat": (pa.float64(), rng.uniform(40, 60, number).tolist()),
+        "lon": (pa.float64(), rng.uniform(0, 20, number).tolist()),
     }
     counts = [
         open_source(build(kind, columns, tmp_path)).count(Universe([HOME])).counts.tolist()

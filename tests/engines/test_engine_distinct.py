@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from dxprivacy.engines import open_source
-from dxprivacy.engines.distinct import LONGEST_VALUE, MOST_VALUES, public_values
+from dxprivacy.engines.fit import LONGEST_VALUE, MOST_VALUES, public_values
 from dxprivacy.errors import DataError, DxError, UsageError
 from dxprivacy.universe.attributes.listed_values import Values
 from dxprivacy.universe.universe import Universe

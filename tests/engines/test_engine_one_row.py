@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from engine_kinds import moved
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example
 from hypothesis import strategies as st
 
+from contracts.long_forms import drawn
 from dxprivacy.engines import open_source
 from dxprivacy.engines.files import line_files
 from dxprivacy.universe.attributes.integers import Integers
@@ -118,8 +119,9 @@ def test_any_csv_line_moves_one_unit_at_most(dirt, chunk, end, tmp_path, monkeyp
     assert capfd.readouterr() == ("", "")
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(line=st.binary(max_size=60).filter(lambda b: b"\n" not in b), row=st.integers(0, len(ROWS) - 1))
+@drawn(
+    line=st.binary(max_size=60).filter(lambda b: b"\n" not in b), row=st.integers(0, len(ROWS) - 1), fast=40, full=200
+)
 @example(line=b'",",', row=0)
 @example(line=b",,,\r", row=6)
 def test_arbitrary_bytes_in_a_csv_line_move_one_unit_at_most(line, row, tmp_path):
@@ -233,8 +235,9 @@ def test_any_object_in_a_pandas_column_moves_one_unit_at_most(entry):
     assert move == (cell(("F", "7")), cell(("other", "17" if str(entry) in ("17", "17.0") else "other")))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(sex=st.none() | st.text(max_size=8), age=st.none() | st.floats() | st.integers(-5, 25).map(float))
+@drawn(
+    sex=st.none() | st.text(max_size=8), age=st.none() | st.floats() | st.integers(-5, 25).map(float), fast=3, full=15
+)
 def test_arbitrary_entries_of_a_parquet_row_move_one_unit_at_most(sex, age, tmp_path):
     sexes, ages = [s.decode() for s, _ in ROWS], [a for _, a in ROWS]
     before = typed_rows("parquet", sexes, ages, tmp_path, age_type=pa.float64())

@@ -9,9 +9,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from engine_kinds import TYPED, from_arrow, moved
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example
 from hypothesis import strategies as st
 
+from contracts.long_forms import drawn, mostly_slow
 from dxprivacy.engines import open_source
 from dxprivacy.universe.attributes.binned_numbers import Numbers
 from dxprivacy.universe.attributes.dates import Dates
@@ -112,7 +113,7 @@ def table(column=None, of_type=None, clean=None, dirt=None, *, change=False):
 
 
 @pytest.mark.parametrize("kind", TYPED)
-@pytest.mark.parametrize("sort", DIRT)
+@pytest.mark.parametrize("sort", mostly_slow(DIRT, slice(0, None, 4)))
 def test_any_typed_entry_moves_one_unit_at_most(kind, sort, tmp_path, capfd):
     # The others hand their columns over as these do: the worst of the dirt is enough for them.
     check_typed_entries(kind, sort, tmp_path, capfd, every=kind in ("parquet", "duckdb"))
@@ -142,7 +143,7 @@ def check_typed_entries(kind, sort, tmp_path, capfd, *, every):
 
 @pytest.mark.parametrize("kind", ["arrow", "polars", "dataset", "duckdb"])
 @pytest.mark.parametrize("zone", [None, "UTC"])
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("unit", mostly_slow(["us", "s", "ms", "ns"], 1))
 def test_points_in_time_beyond_all_years_move_one_unit_at_most(kind, zone, unit, tmp_path):
     if (kind == "polars" and unit == "s") or (kind == "duckdb" and zone and unit != "us"):
         pytest.skip("has no such type")
@@ -267,14 +268,15 @@ def test_numbers_and_truths_of_json_lines_go_by_value(tmp_path):
     assert found[1, 7] == found[1, 10] == found[2, 0] == found[3, 10] == 1
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
+@drawn(
     line=st.binary(max_size=60).filter(lambda b: b"\n" not in b)
     | st.recursive(
         st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=4),
     ).map(lambda value: json.dumps(value).encode()),
     row=st.integers(0, len(ROWS) - 1),
+    fast=30,
+    full=150,
 )
 @example(line=b'{"age": 3}', row=0)
 def test_arbitrary_json_moves_one_unit_at_most(line, row, tmp_path):

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import html
+import itertools
 import lzma
 import random
 import re
@@ -36,6 +37,7 @@ from every_type import (
 )
 from workbooks import workbook
 
+from contracts.long_forms import mostly_slow, slow
 from dxprivacy.engines import open_source
 from dxprivacy.errors import DataError
 from dxprivacy.universe.universe import Universe
@@ -149,11 +151,19 @@ def check_arrow(kind, sort, n, tmp_path, *, in_parts):
 
 @pytest.mark.parametrize(
     ("kind", "sort"),
-    [
-        *((k, s) for k in [*ARROW_SOURCES, *LIKE_THEM[:2]] for s in (PLAIN if k in ARROW_SOURCES else ODD)),
-        *(("arrow", s) for s in ENCODED),
-        *((k, s) for k in ("pandas by Arrow", "stream", "feather", "dataset") for s in ENCODED if s.endswith("s UTC")),
-    ],
+    mostly_slow(
+        [
+            *((k, s) for k in [*ARROW_SOURCES, *LIKE_THEM[:2]] for s in (PLAIN if k in ARROW_SOURCES else ODD)),
+            *(("arrow", s) for s in ENCODED),
+            *(
+                (k, s)
+                for k in ("pandas by Arrow", "stream", "feather", "dataset")
+                for s in ENCODED
+                if s.endswith("s UTC")
+            ),
+        ],
+        slice(0, None, 8),
+    ),
 )
 def test_every_entry_of_an_arrow_type_counts_or_its_schema_is_refused(kind, sort, tmp_path):
     check_arrow(kind, sort, FEW, tmp_path, in_parts=False)
@@ -168,7 +178,9 @@ def test_ten_thousand_entries_of_an_arrow_type_count_or_its_schema_is_refused(ki
     check_arrow(kind, sort, MANY, tmp_path, in_parts=True)
 
 
-@pytest.mark.parametrize("sort", ["int16", "uint64", "decimal128", "date32", "timestamp ms UTC", "string"])
+@pytest.mark.parametrize(
+    "sort", mostly_slow(["uint64", "decimal128", "date32", "int16", "timestamp ms UTC", "string"], 3)
+)
 def test_entries_count_the_same_behind_a_dictionary_runs_or_a_name(sort):
     """Runs of places in a dictionary were counted as if the places were the entries."""
     values = PLAIN[sort](random.Random(sort), FEW)
@@ -209,7 +221,7 @@ def check_duck(kind, sort, n, tmp_path, *, in_parts):
 
 
 @pytest.mark.parametrize("kind", ["duckdb", "parquet"])
-@pytest.mark.parametrize("sort", DUCK_TYPES)
+@pytest.mark.parametrize("sort", mostly_slow(DUCK_TYPES, slice(0, None, 4)))
 def test_every_entry_of_an_engine_type_counts_or_its_schema_is_refused(kind, sort, tmp_path):
     check_duck(kind, sort, FEW, tmp_path, in_parts=False)
 
@@ -315,7 +327,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl.gz"])
-@pytest.mark.parametrize("sign", ["M", '"', "9", "["])
+@pytest.mark.parametrize("sign", mostly_slow(["9", "M", '"', "["], 1))
 def test_a_record_of_any_length_takes_little_memory(ending, sign, tmp_path):
     """900 MB took 2.7 GB; forty that are not held are as telling."""
     size = 40_000_000 if sign == "M" else 10_000_000
@@ -354,7 +366,7 @@ def test_a_line_is_cut_at_the_same_character_wherever_it_stands(tmp_path, monkey
 
 
 def test_a_field_of_quotes_takes_linear_time():
-    from dxprivacy.engines.files.csv_fields import split_quoted
+    from dxprivacy.engines.files.csv_records import split_quoted
 
     def seconds(size):
         line = "a," + '"' * size
@@ -378,10 +390,10 @@ def frames_of(module, n):
             yield sort, frame, [frame[a], frame[b]], frame.head(0)
 
 
-@pytest.mark.parametrize("module", ["pandas", "polars"])
-def test_every_entry_of_a_frame_counts_or_its_schema_is_refused(module):
+@pytest.mark.parametrize(("module", "every"), [("pandas", 12), ("polars", 12), slow("pandas", 1), slow("polars", 1)])
+def test_every_entry_of_a_frame_counts_or_its_schema_is_refused(module, every):
     for n in (49, FEW):  # a short frame is handed over in another way
-        for sort, whole, _, empty in frames_of(module, n):
+        for sort, whole, _, empty in itertools.islice(frames_of(module, n), 0, None, every):
             if n == 49 and not sort.lower().startswith(("str", "object", "category of text")):
                 continue
             try:

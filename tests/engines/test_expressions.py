@@ -10,18 +10,17 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
+from contracts.long_forms import drawn, mostly_slow
 from dxprivacy.engines import expressions as ex
 from dxprivacy.engines import placement
 from dxprivacy.engines.entries import clean_text, entry_reader
 from dxprivacy.engines.open_source import open_source
-from dxprivacy.engines.source import Column, Kind
+from dxprivacy.engines.source import Column, ColumnKind
 from dxprivacy.engines.sql.duckdb.duckdb_dialect import DUCKDB
-from dxprivacy.universe.attributes.times import Times
-from dxprivacy.universe.attributes.weekdays import Weekdays
+from dxprivacy.universe.attributes.times import Times, Weekdays
 from dxprivacy.universe.reading.spelling import Spelling
 from dxprivacy.universe.universe import Universe
 
@@ -38,7 +37,7 @@ def evaluated(node, given):
             return given
         case ex.Nothing():
             return None
-        case ex.Whole(number):
+        case ex.WholeLiteral(number):
             return number
         case ex.Real(number):
             return float(number)
@@ -134,7 +133,7 @@ def holds(condition, given):
         case ex.InDays(_, first, last):
             clock = given if given is None or given.tzinfo is None else given.astimezone(UTC)
             return clock is not None and first <= clock.date() <= last
-        case ex.Compared(left, sign, right):
+        case ex.ComparedEntry(left, sign, right):
             a, b = evaluated(left, given), evaluated(right, given)
             return a == b if sign == "=" else a >= b if sign == ">=" else a < b
     inner = evaluated(next(iter(vars(condition).values())), given)
@@ -244,58 +243,68 @@ MOMENTS = st.one_of(
     st.sampled_from([datetime(1, 1, 2, 12), datetime(1, 1, 3), datetime(9999, 12, 29, 23), datetime(9999, 12, 30)]),
 )
 COLUMNS = {
-    Kind.TEXT: ("VARCHAR", TEXT),
-    Kind.WHOLE: ("BIGINT", st.one_of(st.integers(-30, 130), st.integers(-(1 << 63), (1 << 63) - 1))),
-    Kind.FLOAT: ("DOUBLE", FLOATS),
-    Kind.DECIMAL: ("DECIMAL(18,3)", st.integers(-(10**18) + 1, 10**18 - 1).map(lambda k: Decimal(k).scaleb(-3))),
-    Kind.TRUTH: ("BOOLEAN", st.booleans()),
-    Kind.DATE: ("DATE", st.one_of(st.dates(date(2025, 11, 20), date(2027, 1, 10)), st.dates())),
-    Kind.CLOCK: ("TIMESTAMP", MOMENTS),
-    Kind.TIME: ("TIME", st.times()),
-    Kind.INSTANT: ("TIMESTAMP WITH TIME ZONE", MOMENTS.map(lambda t: t.replace(tzinfo=ZoneInfo("Asia/Tokyo")))),
+    ColumnKind.TEXT: ("VARCHAR", TEXT),
+    ColumnKind.WHOLE: ("BIGINT", st.one_of(st.integers(-30, 130), st.integers(-(1 << 63), (1 << 63) - 1))),
+    ColumnKind.FLOAT: ("DOUBLE", FLOATS),
+    ColumnKind.DECIMAL: ("DECIMAL(18,3)", st.integers(-(10**18) + 1, 10**18 - 1).map(lambda k: Decimal(k).scaleb(-3))),
+    ColumnKind.TRUTH: ("BOOLEAN", st.booleans()),
+    ColumnKind.DATE: ("DATE", st.one_of(st.dates(date(2025, 11, 20), date(2027, 1, 10)), st.dates())),
+    ColumnKind.CLOCK: ("TIMESTAMP", MOMENTS),
+    ColumnKind.TIME: ("TIME", st.times()),
+    ColumnKind.INSTANT: ("TIMESTAMP WITH TIME ZONE", MOMENTS.map(lambda t: t.replace(tzinfo=ZoneInfo("Asia/Tokyo")))),
 }
 FITTING = [
     *(
         (name, kind)
         for name in ("sex", "spelt", "rates")
-        for kind in (Kind.TEXT, Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL, Kind.TRUTH)
+        for kind in (ColumnKind.TEXT, ColumnKind.WHOLE, ColumnKind.FLOAT, ColumnKind.DECIMAL, ColumnKind.TRUTH)
     ),
-    *((name, kind) for name in ("age", "tenths") for kind in (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)),
-    *((name, kind) for name in ("clamped", "income") for kind in (Kind.TEXT, Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)),
-    *(("visit", kind) for kind in (Kind.TEXT, Kind.DATE, Kind.CLOCK, Kind.INSTANT)),
-    *((name, Kind.TEXT) for name in ("written", "with an offset", "several", "weeks", "months", "clamped days")),
-    *((name, kind) for name in ("weekday", "written weekday") for kind in (Kind.DATE, Kind.CLOCK, Kind.INSTANT)),
-    *((name, Kind.TEXT) for name in ("weekday", "written weekday")),
+    *((name, kind) for name in ("age", "tenths") for kind in (ColumnKind.WHOLE, ColumnKind.FLOAT, ColumnKind.DECIMAL)),
+    *(
+        (name, kind)
+        for name in ("clamped", "income")
+        for kind in (ColumnKind.TEXT, ColumnKind.WHOLE, ColumnKind.FLOAT, ColumnKind.DECIMAL)
+    ),
+    *(("visit", kind) for kind in (ColumnKind.TEXT, ColumnKind.DATE, ColumnKind.CLOCK, ColumnKind.INSTANT)),
+    *((name, ColumnKind.TEXT) for name in ("written", "with an offset", "several", "weeks", "months", "clamped days")),
+    *(
+        (name, kind)
+        for name in ("weekday", "written weekday")
+        for kind in (ColumnKind.DATE, ColumnKind.CLOCK, ColumnKind.INSTANT)
+    ),
+    *((name, ColumnKind.TEXT) for name in ("weekday", "written weekday")),
     *(
         (name, kind)
         for name in ("hour", "quarters", "shifts", "seconds")
-        for kind in (Kind.TEXT, Kind.TIME, Kind.CLOCK, Kind.INSTANT)
+        for kind in (ColumnKind.TEXT, ColumnKind.TIME, ColumnKind.CLOCK, ColumnKind.INSTANT)
     ),
-    *((name, kind) for name in ("hour", "shifts") for kind in (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)),
+    *((name, kind) for name in ("hour", "shifts") for kind in (ColumnKind.WHOLE, ColumnKind.FLOAT, ColumnKind.DECIMAL)),
     *(
         (name, kind)
         for name in ("weeks", "months", "years", "clamped months", "clamped days")
-        for kind in (Kind.TEXT, Kind.DATE, Kind.CLOCK, Kind.INSTANT)
+        for kind in (ColumnKind.TEXT, ColumnKind.DATE, ColumnKind.CLOCK, ColumnKind.INSTANT)
     ),
 ]
 
 
 @pytest.mark.parametrize(("name", "kind"), FITTING)
-@settings(max_examples=60, deadline=None)
-@given(data=st.data())
+@drawn(data=st.data(), fast=15, full=60)
 def test_expressions_place_an_entry_where_the_reader_of_python_does(name, kind, data):
     codec, (native, entries) = ATTRIBUTES[name].codec, COLUMNS[kind]
     entry = data.draw(entries)
     assert placed(codec, Column("c", kind, "", native), entry) == entry_reader(codec)(entry)
 
 
-@pytest.mark.parametrize(("name", "kind"), FITTING)
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
+@pytest.mark.parametrize(("name", "kind"), mostly_slow(FITTING, slice(0, None, 4)))
+@drawn(data=st.data(), fast=3, full=10)
 def test_the_sql_of_duckdb_places_entries_where_the_expressions_do(name, kind, data):
     attribute, (native, entries) = ATTRIBUTES[name], COLUMNS[kind]
     column = data.draw(st.lists(st.one_of(st.none(), entries), min_size=1, max_size=20))
-    types = {Kind.DECIMAL: pa.decimal128(18, 3), Kind.INSTANT: pa.timestamp("us", "UTC"), Kind.TEXT: pa.string()}
+    types = {
+        ColumnKind.DECIMAL: pa.decimal128(18, 3),
+        ColumnKind.INSTANT: pa.timestamp("us", "UTC"),
+        ColumnKind.TEXT: pa.string(),
+    }
     table = pa.table({"c": pa.array(column, types.get(kind))} if kind in types else {"c": column})
     if table.schema.field("c").type == pa.null():
         return

@@ -10,8 +10,8 @@ import pytest
 from workbooks import workbook
 
 from dxprivacy.engines import open_source
-from dxprivacy.engines.files import recoded
-from dxprivacy.engines.files.csv_fields import split_quoted
+from dxprivacy.engines.files import parquet as recoded
+from dxprivacy.engines.files.csv_records import split_quoted
 from dxprivacy.errors import DataError, PolicyError, UsageError
 from dxprivacy.synthetic.synthetic_records import Records, require_savable
 from dxprivacy.universe.attributes.integers import Integers

@@ -2,7 +2,7 @@
 
 import logging
 
-from dxprivacy.engines.notices import notice
+from dxprivacy.engines.source import notice
 
 
 def test_where_nobody_listens_it_is_told_on_stderr(capsys, monkeypatch):

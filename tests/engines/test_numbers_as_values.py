@@ -162,7 +162,7 @@ def test_whole_numbers_that_are_longer_are_no_keys_on_any_engine(native, tmp_pat
                 f"CREATE TABLE t AS SELECT CAST(x AS {native}) AS k, 7 AS rate FROM (SELECT unnest($1) AS x)",
                 [[str(number) for number in numbers]],
             )
-    whose = Universe([NEAR], people=People(("k",), at_most=1))
+    whose = Universe([NEAR], people=People(("k",), max_rows=1))
     assert open_source(given).people(whose) == 2  # 7, and the person of all rows without a usable key
 
 

@@ -22,6 +22,7 @@ from dirty_entries import (
 )
 from every_type import WHOLES
 
+from contracts.long_forms import mostly_slow
 from dxprivacy.engines import open_source
 from dxprivacy.universe.attributes.integers import Integers
 from dxprivacy.universe.attributes.listed_values import Values
@@ -123,13 +124,15 @@ def test_domains_and_enums_are_read_as_what_they_stand_for():
 
 @pytest.mark.parametrize(
     "kind",
-    ["int[]", "jsonb", "json", "uuid", "bytea", "interval", "inet", "money", "int4range", "point", "xml", "bit(3)",
-     "tsvector", '"char"', "oid", "pg_lsn"],
+    mostly_slow(
+        ["int[]", "jsonb", "json", "uuid", "bytea", "interval", "inet", "money", "int4range", "point", "xml", "bit(3)",
+         "tsvector", '"char"', "oid", "pg_lsn"], 4),
 )  # fmt: skip
 def test_types_that_we_do_not_read_are_refused_by_the_schema(kind):
     assert fitting(on_server(kind, [])) == []
 
 
+# Not made small: each type is read under its own settings.
 def test_settings_of_a_user_change_nothing():
     """Zones, styles, paths of names, digits of floats: a role may have its own."""
     server = postgres()
@@ -151,7 +154,7 @@ def test_settings_of_a_user_change_nothing():
         require_agreement(open_source(sent.replace("postgres@", "peculiar@")), entries, COLUMNS[kind][1])
 
 
-@pytest.mark.parametrize("kind", ["text", "numeric", "float8", "timestamptz"])
+@pytest.mark.parametrize("kind", mostly_slow(["float8", "text", "numeric", "timestamptz"], 1))
 def test_one_changed_row_moves_one_unit_at_most(kind):
     rng, (entries, _) = random.Random(kind), COLUMNS[kind]
     for _ in range(3):

@@ -13,8 +13,7 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.engines import open_source
-from dxprivacy.engines.sql.postgres.postgres_address import address
-from dxprivacy.engines.sql.postgres.postgres_failures import refusal
+from dxprivacy.engines.sql.postgres.postgres_failures import address, refusal
 from dxprivacy.errors import DataError
 from engines.servers import Postgres, postgres
 
@@ -90,11 +89,12 @@ def test_a_count_that_takes_too_long(data):
         con.rollback()
 
 
+@pytest.mark.slow  # starts a server twice
 def test_the_server_goes_away_between_reserving_and_counting(tmp_path):
     server = Postgres()
     data = server.table({"sex": ("text", ["M", "F", "secret-name"])})
     session = dx.Session(dx.Policy.parse(POLICY), data, ledger=tmp_path / "ledger.db", new_ledger=True)
-    plan = session.plan("count by sex", share=0.5)
+    plan = session.plan("count by sex", budget="50%")
     count = session.source.count
 
     def gone(universe):
@@ -131,7 +131,7 @@ def test_the_server_goes_away_between_reserving_and_counting(tmp_path):
 )
 def test_a_table_that_changes_between_plan_and_release_costs_nothing(change, what, data, tmp_path):
     with dx.Session(dx.Policy.parse(POLICY), data, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
-        plan = session.plan("count by sex", share=0.5)
+        plan = session.plan("count by sex", budget="50%")
         postgres().execute(change.format(data.rpartition("::")[2]))
         with pytest.raises(DataError, match=what):
             session.release(plan, anyway=True)
@@ -242,7 +242,7 @@ def test_what_a_function_in_a_view_says_is_never_shown():
         "DROP TABLE IF EXISTS loud CASCADE",
         "CREATE TABLE loud (name text)",
         "INSERT INTO loud VALUES ('secret-name')",
-        """CREATE OR REPLACE FUNCTION shout(t text) RETURNS text LANGUAGE plpgsql AS
+        """CREATE OR REPLACE FUNCTION shout(t text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS
            $$ BEGIN RAISE WARNING 'warned of %', t; RAISE EXCEPTION 'the entry is %', t; END $$""",
         "CREATE VIEW shouting AS SELECT shout(name) AS sex FROM loud",
     )
@@ -274,6 +274,7 @@ def test_nothing_can_be_written_through_a_source():
     assert server.execute("SELECT count(*) FROM kept") == [(1,)]
 
 
+# Not made small: a notice comes after a while.
 def test_who_waits_for_a_lock_is_told_so_once(data, caplog):
     source, table = open_source(data), data.rpartition("::")[2]
     with postgres().connect() as con:

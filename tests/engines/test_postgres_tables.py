@@ -7,11 +7,11 @@ import psycopg
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.cli.html_pages import command_line
+from dxprivacy.cli.given_files import command_line
 from dxprivacy.engines import open_source
 from dxprivacy.engines.sql.counting_sql import Counting
 from dxprivacy.engines.sql.postgres import postgres_tables
-from dxprivacy.engines.sql.postgres.postgres_address import address
+from dxprivacy.engines.sql.postgres.postgres_failures import address
 from dxprivacy.errors import DataError
 from dxprivacy.universe.file_format import FileFormat
 from engines.servers import Postgres, postgres
@@ -92,7 +92,7 @@ def test_a_policy_declares_it_and_check_shows_it(server, tmp_path, monkeypatch):
         dx.Session(dx.Policy.parse(text.format("")), data, ledger="a.db", new_ledger=True)
     policy = dx.Policy.parse(text.format("rows_are_records = true\n"))
     with dx.Session(policy, data, ledger="b.db", new_ledger=True) as session:
-        release = session.release(session.plan("count by sex", share=1), anyway=True)
+        release = session.release(session.plan("count by sex", budget="100%"), anyway=True)
     assert len(release.rows()) == 2
     assert "each of them comes from one record" in str(policy.check())
     assert policy.digest != dx.Policy.parse(text.format("")).digest
@@ -213,6 +213,26 @@ def test_a_view_that_asks_who_reads_it_needs_the_role(server, guarded, asks):
         assert counts(given, file=seen_by("few_reader")) == expected
 
 
+@pytest.mark.parametrize("language", ["sql", "plpgsql"])
+def test_a_view_that_calls_a_function_that_may_ask_who_reads_it_needs_the_role(server, guarded, language):
+    """The definition of the view names the function alone: its body, which asks for the role, is not part of it."""
+    asked = (
+        "SELECT current_user = 'few_reader'" if language == "sql" else "BEGIN RETURN current_user = 'few_reader'; END"
+    )
+    server.execute(
+        "DROP VIEW IF EXISTS survey.calls, survey.calls_safely",
+        f"CREATE OR REPLACE FUNCTION survey.may_see() RETURNS bool STABLE LANGUAGE {language} AS $$ {asked} $$",
+        "CREATE OR REPLACE FUNCTION survey.same(text) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT $1'",
+        "CREATE VIEW survey.calls AS SELECT * FROM survey.people WHERE survey.may_see()",
+        "CREATE VIEW survey.calls_safely AS SELECT survey.same(sex) AS sex FROM survey.people",
+        *(f"GRANT SELECT ON survey.{view} TO few_reader, all_reader" for view in ("calls", "calls_safely")),
+    )
+    with pytest.raises(DataError, match="is a view that asks for the role that reads it"):
+        counts(f"{guarded['few_reader']}::survey.calls", file=DECLARED)
+    assert counts(f"{guarded['few_reader']}::survey.calls", file=seen_by("few_reader")) == [1, 2, 1]
+    assert counts(f"{guarded['all_reader']}::survey.calls_safely", file=DECLARED) == [1, 2, 1]
+
+
 def test_rows_that_a_role_may_not_read_are_refused_before_anything_is_reserved(server, guarded):
     stranger = role(server, "no_reader", "survey.invoked")  # but not the table below it
     with pytest.raises(DataError, match="permission denied"):
@@ -231,6 +251,7 @@ def test_settings_of_the_role_do_not_change_which_rows_are_seen(server, guarded,
         server.execute("ALTER ROLE few_reader RESET row_security")
 
 
+@pytest.mark.slow  # the other tests of this file are the short forms
 def test_check_and_release_name_row_level_security_where_it_is_active(server, guarded, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = 'title = "T"\ndataset = "t"\n{}[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n'
@@ -245,7 +266,7 @@ def test_check_and_release_name_row_level_security_where_it_is_active(server, gu
 
     given = f"{guarded['few_reader']}::survey.guarded"
     checked = dxp("check", "policy.toml", "--data", given)
-    planned = dxp("plan", "policy.toml", "count by sex", "--rows", "300", "--out", "plan.json")
+    planned = dxp("plan", "policy.toml", "count by sex", "--n-records", "300", "--out", "plan.json")
     released = dxp("release", "plan.json", "--data", given, "--policy", "policy.toml", "--new-ledger")
     assert (checked.returncode, planned.returncode, released.returncode) == (0, 0, 0)
     for done in (checked, released):
@@ -310,11 +331,11 @@ def test_the_number_of_people_and_their_rows_come_from_one_snapshot(server, monk
         "CREATE TABLE survey.visits AS SELECT n AS id, 'M' AS sex FROM generate_series(1, 100) n",
         "CREATE SEQUENCE IF NOT EXISTS survey.later START 1000",
     )
-    text = 'title = "T"\ndataset = "t"\n[people]\nkey = "id"\nat_most = 1\n[attributes.sex]\nvalues = ["M", "F"]\n'
+    text = 'title = "T"\ndataset = "t"\n[people]\nkey = "id"\nmax_rows = 1\n[attributes.sex]\nvalues = ["M", "F"]\n'
     policy = dx.Policy.parse(text + "epsilon = 1\n")
     universe = policy.universe
     source = open_source(f"{server.uri}::survey.visits")
-    records = source.people(universe) * universe.people.at_most
+    records = source.people(universe) * universe.people.max_rows
     growing(monkeypatch, server, "INSERT INTO survey.visits VALUES (nextval('survey.later'), 'F')", "kept")
     from dxprivacy.session.count_records import count
 
@@ -329,10 +350,10 @@ def test_a_session_shows_the_number_of_records_that_was_counted(server, tmp_path
     policy = dx.Policy.parse('title = "T"\ndataset = "t"\n[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n')
     data = f"{server.uri}::survey.grown"
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
-        plan = session.plan("count by sex", share="50%")
+        plan = session.plan("count by sex", budget="50%")
         server.execute("INSERT INTO survey.grown VALUES (5, 'M')")
         release = session.release(plan, anyway=True)
-        assert release.records == session.rows == 5
+        assert release.records == session.n_records == 5
 
 
 def role(server, name, table=""):
@@ -515,6 +536,7 @@ def test_without_the_package_it_is_said_how_to_get_it(monkeypatch):
         open_source("postgresql://h/db::t")
 
 
+@pytest.mark.slow  # the other tests of this file are the short forms
 def test_the_oldest_version_that_we_guarantee_counts_alike():
     """PostgreSQL 16, beside the newest."""
     old = Postgres(version=16)

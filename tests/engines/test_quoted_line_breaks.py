@@ -83,7 +83,7 @@ def test_a_refused_file_costs_nothing(tmp_path):
     path.write_bytes(b'note,sex\n"two\nlines",M\nx,F\n')
     with Session(policy, path, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
         plan = session.plan("count by sex")
-        assert session.rows == 2
+        assert session.n_records == 2
     path.write_bytes(b'note,sex\n"two\nlines,M\nx,F\n')
     with Session(policy, path, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
         with pytest.raises(DataError, match="not written as"):

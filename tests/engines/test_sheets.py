@@ -118,7 +118,7 @@ def test_a_workbook_is_read_as_another_reader_reads_it(tmp_path):
     path = workbook(tmp_path / "people.xlsx", people=[["id", "x"], *([k, cell] for k, cell in enumerate(cells))])
     theirs = calamine.CalamineWorkbook.from_path(path).get_sheet_by_index(0).to_python()[1:]
     from dxprivacy.engines.entries import clean_text
-    from dxprivacy.engines.files.workbook import Workbook
+    from dxprivacy.engines.files.sheets import Workbook
 
     book = Workbook(path)
     ours = list(book.rows("people"))[1:]
@@ -200,7 +200,7 @@ def test_a_sheet_with_a_long_comment_or_attribute_takes_linear_time_and_has_an_e
     tmp_path, monkeypatch, beginning, end
 ):
     """The parser begins an unfinished tag anew with every chunk."""
-    from dxprivacy.engines.files import workbook as books
+    from dxprivacy.engines.files import sheets as books
 
     def made(size):
         path = workbook(tmp_path / f"{size}.xlsx", people=[["sex"], ["M"], ["F"]])
@@ -245,7 +245,7 @@ def test_a_sheet_with_a_long_comment_or_attribute_takes_linear_time_and_has_an_e
 
 
 def test_a_cell_of_any_length_is_no_damage(tmp_path, monkeypatch):
-    from dxprivacy.engines.files import workbook as books
+    from dxprivacy.engines.files import sheets as books
 
     monkeypatch.setattr(books, "_LONGEST_TAG", 1 << 18)
     universe = Universe([Values(name="sex", values=("M", "F"))])

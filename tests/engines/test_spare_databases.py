@@ -133,7 +133,7 @@ FORKED = """
 import os, pandas
 from dxprivacy.universe.attributes.integers import Integers
 from dxprivacy.engines import open_source
-from dxprivacy.engines.sql.duckdb import database as duck_database
+from dxprivacy.engines.sql.duckdb import duckdb_database as duck_database
 from dxprivacy.universe.universe import Universe
 def count():
     return open_source(pandas.DataFrame({"x": [1]})).count(Universe([Integers(name="x", low=0, high=1)])).total

@@ -21,8 +21,7 @@ import pytest
 import dxprivacy as dx
 from dxprivacy.engines import open_source
 from dxprivacy.engines.sql.spark import spark_session
-from dxprivacy.engines.sql.spark.spark_address import SparkAddress, address
-from dxprivacy.engines.sql.spark.spark_settings import require_settings
+from dxprivacy.engines.sql.spark.spark_session import SparkAddress, address, require_settings
 from dxprivacy.errors import DataError
 from dxprivacy.universe.file_format import FileFormat
 from engines.servers import spark
@@ -323,8 +322,8 @@ def test_a_session_releases_from_a_frame(session, tmp_path):
     policy = dx.Policy.parse('title = "T"\ndataset = "t"\n[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n')
     frame = session.createDataFrame(ROWS, "id int, sex string")
     with dx.Session(policy, frame, ledger=tmp_path / "ledger.db", new_ledger=True) as mine:
-        assert mine.rows == 4
-        release = mine.release(mine.plan("count by sex", share=1), anyway=True)
+        assert mine.n_records == 4
+        release = mine.release(mine.plan("count by sex", budget="100%"), anyway=True)
     assert len(release.rows()) == 2
     assert "secret-name" not in (tmp_path / "ledger.db").read_bytes().decode("latin-1")
 

@@ -87,6 +87,7 @@ def test_what_a_killed_count_leaves_is_private_and_swept_at_the_next_start(many,
     assert list(here.iterdir()) == []
 
 
+# Not made small: the rows must not fit into memory.
 def test_nothing_is_left_where_a_count_ends_by_itself(many, here):
     source = DuckSource(ParquetTable(many), Database(memory="50MB"))
     assert source.count(Universe([Integers(name="x", low=0, high=CELLS - 1)])).total == CELLS
@@ -142,6 +143,7 @@ def test_the_sweep_touches_nothing_that_is_not_ours_dead_and_old(here):
     assert not live.path.exists()
 
 
+# Not made small: the rows must not fit into memory.
 def test_what_is_interrupted_leaves_no_rows(many, here, monkeypatch):
     """Ctrl-C ended the process apart before it could remove what it had spilled."""
     for old in apart._current:
@@ -152,9 +154,9 @@ def test_what_is_interrupted_leaves_no_rows(many, here, monkeypatch):
     reader = apart._current[0]
     exchange = reader._exchange
 
-    def interrupted(question):
+    def interrupted(query):
         threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
-        exchange(question)
+        exchange(query)
         time.sleep(10)
 
     monkeypatch.setattr(reader, "_exchange", interrupted)
@@ -178,7 +180,8 @@ def test_a_process_apart_that_does_not_listen_is_ended_by_force(many, here, monk
 
 IMPATIENT = """
 import signal, sys
-from dxprivacy.engines import apart, open_source
+from dxprivacy.engines import open_source
+from dxprivacy.engines.files import apart
 open_source(sys.argv[1]).rows()
 def wait(timeout):
     signal.raise_signal(signal.SIGINT)

@@ -16,8 +16,7 @@ from dxprivacy.engines.fields import texts_of
 from dxprivacy.errors import PolicyError
 from dxprivacy.universe.attributes.attribute_kinds import attribute_from_spec
 from dxprivacy.universe.attributes.dates import Dates
-from dxprivacy.universe.attributes.times import Times
-from dxprivacy.universe.attributes.weekdays import Weekdays
+from dxprivacy.universe.attributes.times import Times, Weekdays
 from dxprivacy.universe.universe import Universe
 from dxprivacy.verify.attributes import attribute as read_attribute
 from engines.engine_kinds import from_arrow

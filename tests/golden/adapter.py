@@ -16,15 +16,11 @@ import pandas as pd
 import dxprivacy as dx
 from dxprivacy.errors import DxError
 from dxprivacy.mechanisms.sampling.discrete_laplace import _sample
-from dxprivacy.mechanisms.sampling.exact_selection import choose, permute_and_flip
+from dxprivacy.mechanisms.sampling.exact_selection import permute_and_flip, sample_exponential
 from dxprivacy.privacy.costs import LaplaceCost
 from dxprivacy.privacy.search.max_ratio import largest_loss
 from golden.models import Model
 
-_KEYS = {"neighbors": "unit", "max_rows": "at_most", "max_epsilon": "at_most", "threshold": "within"}
-_METHODS = {"k-norm": "consistent"}
-_OBJECTIVES = {"squared": "l2", "absolute": "l1", "max": "linf", "geometric": "geomean"}
-_WORDS = {"proportion ": "share "}
 _FIRST = 16  # of a long list; all are summed up in one more number
 _PAIRS = 5
 
@@ -57,8 +53,8 @@ class RepeatableNoise:
     def together(self, family):
         return family.draw(self.entropy)
 
-    def choose(self, scores, scales, *, flip=False):
-        return (permute_and_flip if flip else choose)(scores, scales, self.entropy)
+    def select(self, scores, scales, *, flip=False):
+        return (permute_and_flip if flip else sample_exponential)(scores, scales, self.entropy)
 
 
 def numbers_of(model: Model, folder: Path) -> dict[str, Any]:
@@ -96,9 +92,9 @@ def _of_people(model: Model, policy: Any, folder: Path) -> dict[str, Any]:
     frame = _frame(model, policy.universe)
     with dx.Session(policy, frame, ledger=folder / "l.db", new_ledger=True) as session:
         session._noise = RepeatableNoise(model["seed"])
-        queries = [_translated(query) for query in model["queries"]]
+        queries = list(model["queries"])
         try:
-            planned = session.plan(queries, share=Fraction(model["budget"]))
+            planned = session.plan(queries, budget=Fraction(model["budget"]))
         except DxError as error:
             return {"refused": error.exit_code}
         out = _known_before(model, planned, policy.metric)
@@ -121,24 +117,24 @@ def _frame(model: Model, universe: Any) -> Any:
 def _plan(model: Model, target: Any) -> Any:
     if "selection" in model:
         budget, flip = Fraction(model["budget"]), model["flip"]
-        return dx.plan_choice(model["selection"], target, share=budget, flip=flip, rows=model["n_records"])
-    queries = model.get("rows") or [_translated(query) for query in model["queries"]]
+        return dx.plan_selection(model["selection"], target, budget=budget, flip=flip, n_records=model["n_records"])
+    queries = model.get("rows") or list(model["queries"])
     budget = Fraction(model.get("budget", 1))
     if model.get("synthesis") == "smalldb":
-        return dx.plan_smalldb(queries, target, rows=model["n_records"], share=budget)
+        return dx.plan_smalldb(queries, target, n_records=model["n_records"], budget=budget)
     if "synthesis" in model:
         rounds = 3 if model["synthesis"] == "mwem" else None
         records, method = model["n_records"], model["synthesis"]
-        plan = dx.plan_synthesis(queries, target, records=records, method=method, share=budget, rounds=rounds)
+        plan = dx.plan_synthesis(queries, target, n_records=records, method=method, budget=budget, rounds=rounds)
         return plan.made
-    method, objective = _METHODS.get(model["method"], model["method"]), _OBJECTIVES[model.get("objective", "squared")]
-    return dx.plan(queries, target, method=method, loss=objective, share=budget, rows=model["n_records"])
+    method, objective = model["method"], model.get("objective", "squared")
+    return dx.plan(queries, target, method=method, objective=objective, budget=budget, n_records=model["n_records"])
 
 
 def _linear(plan: Any, metric: Any) -> dict[str, Any]:
     asked = plan.workload
     out: dict[str, Any] = {}
-    if not asked.wholes:
+    if not asked.proportional:
         bound = dx.max_ratio(LaplaceCost(asked, [1.0] * asked.rows), metric)
         out = {
             "workload_ratio": _exact(bound.upper),
@@ -189,12 +185,12 @@ def _metric(model: Model, folder: Path) -> tuple[Any, Any]:
 
 def toml(table: Model) -> str:
     """A policy as TOML, with the keys of the library."""
-    lines = [f"{_KEYS.get(key, key)} = {_toml_value(value)}" for key, value in table.items() if key not in _TABLES]
+    lines = [f"{key} = {_toml_value(value)}" for key, value in table.items() if key not in _TABLES]
     for key in _TABLES[:2]:
         if key in table:
-            lines += [f"[{key}]", *(f"{_KEYS.get(k, k)} = {_toml_value(v)}" for k, v in table[key].items())]
+            lines += [f"[{key}]", *(f"{k} = {_toml_value(v)}" for k, v in table[key].items())]
     for name, fields in table.get("attributes", {}).items():
-        lines += [f"[attributes.{name}]", *(f"{_KEYS.get(k, k)} = {_toml_value(v)}" for k, v in fields.items())]
+        lines += [f"[attributes.{name}]", *(f"{k} = {_toml_value(v)}" for k, v in fields.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -210,7 +206,7 @@ def _toml_value(value: Any) -> str:
         case list():
             return "[" + ", ".join(map(_toml_value, value)) + "]"
         case dict():
-            return "{ " + ", ".join(f"{_KEYS.get(k, k)} = {_toml_value(v)}" for k, v in value.items()) + " }"
+            return "{ " + ", ".join(f"{k} = {_toml_value(v)}" for k, v in value.items()) + " }"
     return repr(value)
 
 
@@ -228,7 +224,7 @@ def _of_arrays(given: list[Any]) -> Any:
         case ["graph", edges]:
             return m.graph([(u, v, _decimal(w)) for u, v, w in edges])
         case ["blowfish" | "smooth" as kind, points, epsilon, threshold]:
-            return getattr(m, kind)(points, _decimal(epsilon), within=threshold)
+            return getattr(m, kind)(points, _decimal(epsilon), threshold=threshold)
         case ["per_element", budgets]:
             return m.per_element(map(_decimal, budgets))
         case ["from_matrix", table]:
@@ -248,12 +244,6 @@ def _of_arrays(given: list[Any]) -> Any:
 
 def _decimal(number: float) -> Fraction:
     return Fraction(str(number))
-
-
-def _translated(query: str) -> str:
-    for ours, theirs in _WORDS.items():
-        query = query.replace(ours, theirs)
-    return query
 
 
 # -- numbers as text ---------------------------------------------------------------------------------------------------

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from contracts.long_forms import slow
+
 FEW = "60"
 
 
-@pytest.mark.parametrize("first", [FEW, pytest.param("2000", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("first", ["6", slow(FEW), pytest.param("2000", marks=pytest.mark.soak)])
 def test_numbers_of_models_stay_what_they_were(first):
     command = [sys.executable, "-m", "golden", "compare", first]
     paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])

@@ -17,19 +17,19 @@ if __name__ == "__main__":  # the journal needs no numpy: without the package's 
     sys.modules["dxprivacy.ledger"] = package
 
 from dxprivacy.errors import BudgetExceeded, LedgerError
-from dxprivacy.ledger.journal import Journal, Replay, Row
+from dxprivacy.ledger.journal import Journal, JournalRow, Replay
 
 BINDING = {"dataset": "survey"}
 BODY = "ab" * 32
-COST = '{"share": 1}'
+COST = '{"budget": 1}'
 
 
-def accept(reserved: list[Row]) -> None:
+def accept(reserved: list[JournalRow]) -> None:
     """A budget without end."""
 
 
 def at_most(budget: int):
-    def decide(reserved: list[Row]) -> None:
+    def decide(reserved: list[JournalRow]) -> None:
         if len(reserved) >= budget:
             raise BudgetExceeded("nothing left")
 

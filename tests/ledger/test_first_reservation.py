@@ -6,13 +6,14 @@ import sys
 import pytest
 
 import dxprivacy as dx
+from contracts.long_forms import slow
 from contracts.methods import standard_plan
 from contracts.unused_ledger import unused_ledger
 from dxprivacy.errors import BudgetExceeded, LedgerError, UsageError
 from dxprivacy.ledger import Entry, Ledger
 from dxprivacy.ledger import ledger as ledger_module
+from dxprivacy.ledger.adoption import stored_policy
 from dxprivacy.ledger.journal import Journal
-from dxprivacy.ledger.stored_policy import stored_policy
 from dxprivacy.output.text.ledger_text import ledger_lines, ledger_to_dict
 
 TEXT = """
@@ -23,7 +24,7 @@ values = ["M", "F"]
 epsilon = {}
 {}
 """
-ADD_REMOVE = 'unit = "add-remove"\nmax_records = 100\nepsilon_presence = 1.0\n'
+ADD_REMOVE = 'neighbors = "add-remove"\nmax_records = 100\nepsilon_presence = 1.0\n'
 BAD, GOOD = dx.Policy.parse(TEXT.format(0.001, "")), dx.Policy.parse(TEXT.format(1, ""))
 
 
@@ -36,9 +37,9 @@ def files(path):
     return sorted(file.name for file in path.parent.iterdir())
 
 
-def reserve(ledger, policy, request="a", share="50%"):
-    plan = standard_plan("count by sex", policy.metric, share=share)
-    return ledger.reserve(plan.cost, plan.questions, request=request)
+def reserve(ledger, policy, request="a", budget="50%"):
+    plan = standard_plan("count by sex", policy.metric, budget=budget)
+    return ledger.reserve(plan.cost, plan.queries, request=request)
 
 
 def kinds(path):
@@ -71,13 +72,13 @@ def test_nothing_is_made_before_the_first_reservation(path):
 
 
 def test_a_first_cost_that_is_refused_makes_no_file(path):
-    plan = standard_plan("count by sex", GOOD.metric, share=1)
+    plan = standard_plan("count by sex", GOOD.metric, budget="100%")
     with Ledger.open(path, BAD, new_ledger=True) as ledger, pytest.raises(BudgetExceeded):
-        ledger.reserve(plan.cost, plan.questions, request="a")
+        ledger.reserve(plan.cost, plan.queries, request="a")
     assert files(path) == []
     unused_ledger(path, GOOD).close()
     with Ledger.open(path, BAD) as ledger, pytest.raises(BudgetExceeded):
-        ledger.reserve(plan.cost, plan.questions, request="a")
+        ledger.reserve(plan.cost, plan.queries, request="a")
     assert kinds(path) == ["open", "policy"]  # nor does it record a policy
 
 
@@ -87,11 +88,11 @@ def test_a_refused_first_release_leaves_no_ledger_to_a_corrected_policy(path):
     data.write_text("sex\n" + "M\nF\n" * 200)
     with dx.Session(BAD, data, ledger=path, new_ledger=True) as session:
         plan = session.plan("count by sex")
-        with pytest.raises(UsageError, match="no better than a guess"):
+        with pytest.raises(UsageError, match="uninformative"):
             session.release(plan)
     assert files(path) == ["people.csv"]
     with dx.Session(GOOD, data, ledger=path, new_ledger=True) as session:
-        session.release(session.plan("count by sex", share="50%"))
+        session.release(session.plan("count by sex", budget="50%"))
     assert kinds(path) == ["open", "policy", "reserve", "finish"]
 
 
@@ -140,7 +141,7 @@ def test_a_crash_while_the_ledger_is_made_costs_nothing(path, monkeypatch, stopp
             reserve(ledger, BAD)
     assert kinds(path) == ["open", "policy"][: 1 if stopped_at == "adopt" else 2]
     with Ledger.open(path, GOOD) as ledger:
-        reserve(ledger, GOOD, share=1)
+        reserve(ledger, GOOD, budget="100%")
         assert ledger.verify() == len(kinds(path))
 
 
@@ -207,21 +208,21 @@ import dxprivacy as dx
 from dxprivacy.errors import LedgerError
 from dxprivacy.ledger import Ledger
 policy = dx.Policy.parse(sys.argv[3])
-plan = dx.plan("count by sex", policy, share="10%", method="same-scale")
+plan = dx.plan("count by sex", policy, budget="10%", method="same-scale")
 with Ledger.open(sys.argv[1], policy, new_ledger=True) as ledger:
     print("ready", flush=True)
     sys.stdin.readline()
     try:
-        ledger.reserve(plan.cost, plan.questions, request=sys.argv[2])
+        ledger.reserve(plan.cost, plan.queries, request=sys.argv[2])
         print("reserved", flush=True)
     except LedgerError as error:
         print("refused", error.what, flush=True)
 """
 
 
-@pytest.mark.parametrize("round_", range(2))
-def test_processes_that_start_one_ledger_under_two_policies_end_with_one(path, round_):
-    texts = [TEXT.format(1, ""), TEXT.format(2, "")] * 2
+@pytest.mark.parametrize(("round_", "times"), [(0, 1), slow(0, 2), slow(1, 2)])
+def test_processes_that_start_one_ledger_under_two_policies_end_with_one(path, round_, times):
+    texts = [TEXT.format(1, ""), TEXT.format(2, "")] * times
     racers = [
         subprocess.Popen(
             [sys.executable, "-c", RACER, str(path), str(k), text],

@@ -16,7 +16,7 @@ from dxprivacy.errors import BudgetExceeded, LedgerError
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.history import body_of, cost_content
 from dxprivacy.ledger.journal import Journal
-from dxprivacy.ledger.ledger_budget import certified_share
+from dxprivacy.ledger.ledger_budget import certified_budget
 from dxprivacy.ledger.receipt import receipt
 from ledger.journal_worker import BINDING, BODY, COST, accept, fill
 
@@ -25,14 +25,14 @@ from ledger.journal_worker import BINDING, BODY, COST, accept, fill
 def test_a_ledger_in_which_more_was_reserved_than_the_policy_allows_is_not_verified(tmp_path, parts, sound):
     """Chain and witness are in order: they were written by a program that did not count."""
     d = dx.metrics.constant(3, "0.3")
-    plan = standard_plan([[1, 0, 0]], d, share="10%")
+    plan = standard_plan([[1, 0, 0]], d, budget="10%")
     with (
         Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger,
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr("dxprivacy.ledger.ledger.require_budget", lambda *_: None)
         for k in range(parts):
-            ledger.reserve(plan.cost, plan.questions, request=f"r{k}")
+            ledger.reserve(plan.cost, plan.queries, request=f"r{k}")
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         if sound:
             assert ledger.verify() == parts + 2
@@ -40,33 +40,33 @@ def test_a_ledger_in_which_more_was_reserved_than_the_policy_allows_is_not_verif
             with pytest.raises(LedgerError, match="more was spent than the policy allows"):
                 ledger.verify()
         with pytest.raises(BudgetExceeded):
-            ledger.reserve(plan.cost, plan.questions, request="one more")
+            ledger.reserve(plan.cost, plan.queries, request="one more")
 
 
-@pytest.mark.parametrize("field", ["scales", "questions", "universe", "kind"])
+@pytest.mark.parametrize("field", ["scales", "queries", "universe", "kind"])
 def test_a_row_whose_content_is_not_what_was_reserved_is_never_skipped(tmp_path, field):
-    """Written in good order by a program of somebody's own: less noise or other questions than its body stands for."""
+    """Written in good order by a program of somebody's own: less noise or other queries than its body stands for."""
     d = dx.metrics.constant(3, "0.3")
-    plan = standard_plan([[1, 0, 0]], d, share="10%")
-    other = standard_plan([[1, 1, 0]], d, share="10%")
-    content = cost_content(plan.cost, plan.questions)
+    plan = standard_plan([[1, 0, 0]], d, budget="10%")
+    other = standard_plan([[1, 1, 0]], d, budget="10%")
+    content = cost_content(plan.cost, plan.queries)
     changed = {
         "scales": [float(2 * s).hex() for s in plan.scales],
-        "questions": other.questions.to_dict(),
+        "queries": other.queries.to_dict(),
         "universe": dx.metrics.constant(4, 1).universe.digest,
         "kind": "selection",
     }
     with unused_ledger(tmp_path / "l.db", d, dataset="p") as ledger:
-        text = json.dumps({**content, field: changed[field], "share": "1/10"}, sort_keys=True)
+        text = json.dumps({**content, field: changed[field], "budget": "1/10"}, sort_keys=True)
         ledger._journal.reserve("r", body_of(plan.cost, content), text, lambda rows: None)
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for call in (ledger.entries, ledger.verify, lambda: reserve(ledger, other)):
-            with pytest.raises(LedgerError, match="never skipped"):
+            with pytest.raises(LedgerError, match="never skipped" if field == "universe" else "it was edited"):
                 call()
 
 
 def reserve(ledger, plan):
-    return ledger.reserve(plan.cost, plan.questions, request="next")
+    return ledger.reserve(plan.cost, plan.queries, request="next")
 
 
 def edited(path, column, row):
@@ -105,24 +105,24 @@ def _name(file):
     return str(Path(f"/proc/self/fd/{file}").readlink())
 
 
-def with_stored_shares(path, d, plan, share, count=3):
-    """A ledger whose reserve rows state this share, with chain and witness in order."""
-    content = cost_content(plan.cost, plan.questions)
+def with_stored_shares(path, d, plan, budget, count=3):
+    """A ledger whose reserve rows state this budget, with chain and witness in order."""
+    content = cost_content(plan.cost, plan.queries)
     with unused_ledger(path, d, dataset="p") as ledger:
         for k in range(count):
-            text = json.dumps({**content, "share": share}, sort_keys=True)
+            text = json.dumps({**content, "budget": budget}, sort_keys=True)
             ledger._journal.reserve(f"r{k}", body_of(plan.cost, content), text, lambda rows: None)
 
 
-@pytest.mark.parametrize("share", ["1/1000", "0", "299999/1000000"])
-def test_a_stored_share_that_does_not_follow_from_its_entry_is_refused(tmp_path, share):
+@pytest.mark.parametrize("budget", ["1/1000", "0", "299999/1000000"])
+def test_a_stored_share_that_does_not_follow_from_its_entry_is_refused(tmp_path, budget):
     d = dx.metrics.constant(3, "0.3")
-    plan = standard_plan([[1, 0, 0]], d, share="30%")
-    with_stored_shares(tmp_path / "l.db", d, plan, share)
+    plan = standard_plan([[1, 0, 0]], d, budget="30%")
+    with_stored_shares(tmp_path / "l.db", d, plan, budget)
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for call in (ledger.entries, ledger.verify, lambda: reserve(ledger, plan)):
             with pytest.raises(
-                LedgerError, match=r"entry 1 \(row 3\): the stored share does not follow from the entry"
+                LedgerError, match=r"entry 1 \(row 3\): the stored budget does not follow from the entry"
             ):
                 call()
         assert len(ledger._journal.reserved()) == 3
@@ -135,13 +135,13 @@ def test_a_stored_share_that_does_not_follow_from_its_entry_is_refused(tmp_path,
 
 def test_a_share_carried_to_a_new_version_that_does_not_follow_is_refused(tmp_path):
     old, new = dx.metrics.constant(3, "0.3"), dx.metrics.constant(3, "0.6")
-    plan = standard_plan([[1, 0, 0]], old, share="30%")
+    plan = standard_plan([[1, 0, 0]], old, budget="30%")
     with (
         Ledger.open(tmp_path / "l.db", old, dataset="p", new_ledger=True) as ledger,
         pytest.MonkeyPatch.context() as patch,
     ):
-        ledger.reserve(plan.cost, plan.questions, request="r")
-        patch.setattr("dxprivacy.ledger.adoption.round_share", lambda share: share / 1000)
+        ledger.reserve(plan.cost, plan.queries, request="r")
+        patch.setattr("dxprivacy.ledger.adoption.round_budget", lambda budget: budget / 1000)
         ledger.adopt(new, looser=True)
     with (
         Ledger.open(tmp_path / "l.db", new, dataset="p", new_ledger=True) as ledger,
@@ -152,7 +152,7 @@ def test_a_share_carried_to_a_new_version_that_does_not_follow_is_refused(tmp_pa
 
 def test_an_entry_without_noise_that_no_policy_allows_is_refused_as_damage(tmp_path):
     d = dx.metrics.constant(3, "0.3")
-    plan = standard_plan([[1, 0, 0]], d, share="30%")
+    plan = standard_plan([[1, 0, 0]], d, budget="30%")
     exact = replace(plan, scales=(0.0,))
     with_stored_shares(tmp_path / "l.db", d, exact, "3/10", count=1)
     with (
@@ -164,14 +164,14 @@ def test_an_entry_without_noise_that_no_policy_allows_is_refused_as_damage(tmp_p
 
 def test_shares_are_computed_once_for_equal_costs(tmp_path, monkeypatch):
     d = dx.metrics.constant(3, "0.3")
-    plan = standard_plan([[1, 0, 0]], d, share="1%")
+    plan = standard_plan([[1, 0, 0]], d, budget="1%")
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for k in range(20):
-            ledger.reserve(plan.cost, plan.questions, request=f"r{k}")
+            ledger.reserve(plan.cost, plan.queries, request=f"r{k}")
     calls = []
     monkeypatch.setattr(
-        "dxprivacy.ledger.ledger.certified_share",
-        lambda cost, metric: calls.append(1) or certified_share(cost, metric),
+        "dxprivacy.ledger.ledger.certified_budget",
+        lambda cost, metric: calls.append(1) or certified_budget(cost, metric),
     )
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         ledger.verify()

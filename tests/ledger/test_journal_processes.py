@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from contracts.long_forms import slow
 from dxprivacy.ledger.journal import Journal
 from ledger.journal_worker import BINDING
 
@@ -116,8 +117,9 @@ def check(rows, acknowledged):
     assert all(reserved[name] < seq for name, seq in answered.items())
 
 
-def test_nothing_acknowledged_is_lost_in_25_kills(tmp_path):
-    kill_many_times(tmp_path / "ledger.db", 25, seed=25)
+@pytest.mark.parametrize("kills", [4, slow(25)])
+def test_nothing_acknowledged_is_lost_in_25_kills(kills, tmp_path):
+    kill_many_times(tmp_path / "ledger.db", kills, seed=25)
 
 
 @pytest.mark.soak

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from dxprivacy.errors import BudgetExceeded, LedgerError
-from dxprivacy.ledger.journal import Journal, Replay, Row
+from dxprivacy.ledger.journal import Journal, JournalRow, Replay
 from ledger.journal_worker import BINDING, BODY, COST, accept, at_most, fill
 
 OTHER_BODY = "cd" * 32
@@ -27,7 +27,7 @@ def test_a_request_is_reserved_then_finished_and_both_are_on_record(path):
     with Journal.open(path, BINDING) as journal:
         reserved = journal.reserve("first", BODY, COST, accept)
         finished = journal.finish("first", '{"answer": 7}')
-        assert isinstance(reserved, Row)
+        assert isinstance(reserved, JournalRow)
         assert [row.kind for row in journal.rows()] == ["open", "reserve", "finish"]
         assert journal.rows()[1:] == [reserved, finished]
         assert (reserved.content, finished.content) == (COST, '{"answer": 7}')

@@ -108,7 +108,7 @@ def test_a_lost_or_emptied_ledger_beside_its_witness_is_not_a_new_ledger(path, e
 def test_a_row_changed_with_a_correctly_recomputed_chain_differs_from_the_witness(path, row):
     with Journal.read(path) as journal:
         rows = journal.rows()
-    rows[row - 1] = replace(rows[row - 1], content='{"share": 0}')
+    rows[row - 1] = replace(rows[row - 1], content='{"budget": 0}')
     for i in range(row - 1, len(rows)):
         rows[i] = replace(rows[i], previous=rows[i - 1].hash)
         rows[i] = replace(rows[i], hash=rows[i].digest())

@@ -27,11 +27,11 @@ def test_two_upgrades_in_a_row_compose(tmp_path):
         policy(tmp_path, sex=SEX, place='column = "region"\n' + again, age=AGE, version="3"),
     )
     path = tmp_path / "ledger.db"
-    old = spend(path, first, "count by region", "table region by age", share="15%")
+    old = spend(path, first, "count by region", "table region by age", budget="15%")
     assert Ledger.adopting(path, second, looser=True).written
-    newer = spend(path, second, "table region by sex", "count where region=A1", share="15%")
+    newer = spend(path, second, "table region by sex", "count where region=A1", budget="15%")
     assert Ledger.adopting(path, third, looser=True).written
-    newest = spend(path, third, "count by place", share="15%")
+    newest = spend(path, third, "count by place", budget="15%")
     one = preimages(first.universe, second.universe, second.recoded)
     two = preimages(second.universe, third.universe, third.recoded)
     chain = {cell: set().union(*(one[b] for b in between)) for cell, between in two.items()}
@@ -127,7 +127,7 @@ def test_a_recoding_holds_for_every_attribute_that_reads_the_column(tmp_path):
     split = 'column = "region"\nvalues = ["A1", "A2", "B"]\nepsilon = 1\nwas = { A1 = "A", A2 = "A" }'
     both = plain(tmp_path, finer=split)
     path = tmp_path / "ledger.db"
-    (cost,) = spend(path, plain(tmp_path), "count by region", share="100%")
+    (cost,) = spend(path, plain(tmp_path), "count by region", budget="100%")
     truth = Carried(cost, preimages(plain(tmp_path).universe, both.universe, both.recoded))
     assert max(truth.exact(i, j) for i, j in itertools.combinations(sorted(truth.found), 2)) == 1
     with pytest.raises(LedgerError, match="told apart"):  # `A` may be written still, and neither attribute tells all
@@ -153,9 +153,9 @@ def test_only_a_weaker_unit_can_follow(tmp_path):
 def test_costs_on_presence_follow_to_another_presence_and_to_replacing(tmp_path):
     base = plain(tmp_path).metric
     old, more, less = (metrics.with_absent(base, p, max_records=1000) for p in (1, 2, "0.25"))
-    plan = standard_plan(["count", "count by region"], old, share="60%")
+    plan = standard_plan(["count", "count by region"], old, budget="60%")
     with Ledger.open(tmp_path / "l.db", old, dataset="people", new_ledger=True) as ledger:
-        ledger.reserve(plan.cost, plan.questions, request="x")
+        ledger.reserve(plan.cost, plan.queries, request="x")
         told = ledger.tell_apart({"region": "A"}, {})
         assert told.spent == float(plan.cost.exact(0, old.universe.absent))
         assert told.allowed == 1
@@ -175,10 +175,10 @@ def test_stored_releases_are_replayed_after_an_upgrade_and_old_plans_spend_nothi
     case = Case(tmp_path, old, new, "count by region", "count by age")
     case.carries()
     with Ledger.open(case.path, new, new_ledger=True) as ledger:
-        again = standard_plan("count by age", old.metric, rows=50, share="25%")
-        assert ledger.reserve(again.cost, again.questions, request="1/1") == '{"release": "1/1"}'
+        again = standard_plan("count by age", old.metric, n_records=50, budget="25%")
+        assert ledger.reserve(again.cost, again.queries, request="1/1") == '{"release": "1/1"}'
         with pytest.raises(LedgerError, match="records of another version"):
-            ledger.reserve(again.cost, again.questions, request="anew")
+            ledger.reserve(again.cost, again.queries, request="anew")
         assert len(ledger.entries()) == 2
 
 
@@ -205,12 +205,12 @@ def test_a_reservation_that_comes_in_between_is_carried_too(tmp_path, monkeypatc
 def test_a_ledger_opened_before_an_upgrade_spends_nothing_after_it(tmp_path):
     old, new = plain(tmp_path), plain(tmp_path, sex=SEX)
     path = tmp_path / "l.db"
-    plan = standard_plan("count by region", old.metric, share="10%")
+    plan = standard_plan("count by region", old.metric, budget="10%")
     with Ledger.open(path, old, new_ledger=True) as ledger:
-        ledger.reserve(plan.cost, plan.questions, request="before")
+        ledger.reserve(plan.cost, plan.queries, request="before")
         Ledger.adopting(path, new, looser=True)
         with pytest.raises(LedgerError, match="adopted meanwhile"):
-            ledger.reserve(plan.cost, plan.questions, request="after")
+            ledger.reserve(plan.cost, plan.queries, request="after")
         with pytest.raises(LedgerError, match="adopted meanwhile"):
             ledger.entries()
         ledger.finish("before", "{}")  # it was reserved in time, and carried
@@ -225,12 +225,12 @@ from dxprivacy.errors import LedgerError
 from dxprivacy.ledger import Ledger
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
 old = dx.Policy.parse(sys.argv[3])
-plan = make_plan("table region by age", old.metric, share="0.2%")
+plan = make_plan("table region by age", old.metric, budget="0.2%")
 with Ledger.open(sys.argv[1], old) as ledger:
     print("ready", flush=True)
     for k in range(200):
         try:
-            ledger.reserve(plan.cost, plan.questions, request=f"{sys.argv[2]}-{k}")
+            ledger.reserve(plan.cost, plan.queries, request=f"{sys.argv[2]}-{k}")
             print("reserved", flush=True)
         except LedgerError as error:
             assert "adopted meanwhile" in str(error)
@@ -238,6 +238,7 @@ with Ledger.open(sys.argv[1], old) as ledger:
 """
 
 
+# Not made small: processes race.
 def test_an_upgrade_amid_racing_reservations_loses_none_of_them(tmp_path):
     old, new, path = plain(tmp_path), plain(tmp_path, sex=SEX), tmp_path / "race.db"
     unused_ledger(path, old).close()

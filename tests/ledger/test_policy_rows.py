@@ -13,9 +13,8 @@ import dxprivacy as dx
 from contracts.methods import standard_plan
 from dxprivacy.errors import LedgerError, UsageError
 from dxprivacy.ledger import Ledger
-from dxprivacy.ledger.export import export, from_lines
 from dxprivacy.ledger.journal import Journal
-from dxprivacy.ledger.receipt import receipt, receipt_lines
+from dxprivacy.ledger.receipt import export, from_lines, receipt, receipt_lines
 
 TEXT = """
 title = "People"
@@ -39,12 +38,12 @@ def path(tmp_path):
     """A ledger with two versions: open, policy, reserve, finish, policy, reserve."""
     path = tmp_path / "ledger.db"
     with Ledger.open(path, OLD, new_ledger=True) as ledger:
-        plan = standard_plan("count by region", OLD.metric, share="50%")
-        ledger.reserve(plan.cost, plan.questions, request="a")
+        plan = standard_plan("count by region", OLD.metric, budget="50%")
+        ledger.reserve(plan.cost, plan.queries, request="a")
         ledger.finish("a", '{"release": 1}')
         ledger.adopt(NEW, looser=True)
-        plan = standard_plan("mean age by region within 2 years", NEW.metric, rows=40, share="50%")
-        ledger.reserve(plan.cost, plan.questions, request="b")
+        plan = standard_plan("mean age by region within 2 years", NEW.metric, n_records=40, budget="50%")
+        ledger.reserve(plan.cost, plan.queries, request="b")
     return path
 
 
@@ -97,7 +96,7 @@ def test_an_edited_policy_row_is_refused_by_the_chain(path, seq, column):
 def test_an_edited_policy_row_with_a_recomputed_chain_differs_from_the_witness(path):
     witness = path.with_name("ledger.db.witness")
     before = witness.read_text()
-    rewrite(path, edited(5, lambda content: content["shares"].update({"3": "0"})))
+    rewrite(path, edited(5, lambda content: content["budgets"].update({"3": "0"})))
     witness.write_text(before)
     with pytest.raises(LedgerError, match="row 5 is not the row"):
         Ledger.open(path, NEW, new_ledger=True)
@@ -119,9 +118,9 @@ def test_an_edited_policy_row_with_a_recomputed_chain_differs_from_the_witness(p
         lambda c: c["universe_spec"][1].update(other_value="1/0"),
         lambda c: c.update(universe="0" * 64),
         lambda c: c.update(metric="0" * 64),
-        lambda c: c.update(shares={"x": "1"}),
-        lambda c: c.update(shares={"3": "much"}),
-        lambda c: c.update(shares={}),
+        lambda c: c.update(budgets={"x": "1"}),
+        lambda c: c.update(budgets={"3": "much"}),
+        lambda c: c.update(budgets={}),
         lambda c: c.update(recoded={"region": {}}),
         lambda c: c.update(recoded={"region": {"texts": {"A": ["Z"]}, "column": ""}}),
         lambda c: c.update(recoded=[]),
@@ -152,8 +151,8 @@ def test_a_cost_moved_to_another_version_is_refused(path):
         ledger.entries()
 
 
-def test_a_cost_whose_questions_were_edited_is_refused_even_with_both_files_forged(path):
-    rewrite(path, edited(6, lambda c: c["questions"][0].update(by=["age"])))
+def test_a_cost_whose_queries_were_edited_is_refused_even_with_both_files_forged(path):
+    rewrite(path, edited(6, lambda c: c["queries"][0].update(by=["age"])))
     with Ledger.open(path, NEW, new_ledger=True) as ledger, pytest.raises(LedgerError, match="entry 2"):
         ledger.entries()
 
@@ -221,7 +220,7 @@ def test_a_receipt_speaks_of_the_version_under_which_it_was_released(path):
     assert (first.policy, second.policy) == ("“People”, version 1", "“People”, version 2")
     assert (first.policy_digest, second.policy_digest) == (OLD.digest, NEW.digest)
     assert (first.row_hash, first.answer_hash, first.head_hash) == (rows[2].hash, rows[3].hash, rows[5].hash)
-    assert (first.share, first.released) == (pytest.approx(0.5), ("count by region",))
+    assert (first.budget, first.released) == (pytest.approx(0.5), ("count by region",))
     assert first.worst_case_epsilon == pytest.approx(0.5)
     assert second.released == ("mean age by region within 2 years",)
     assert second.answer_hash is None

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
+from contracts.long_forms import drawn
 from contracts.methods import standard_plan
 from dxprivacy.errors import DxError, LedgerError, PolicyError
 from dxprivacy.ledger import Entry, Ledger
@@ -64,8 +65,8 @@ def test_merging_values_that_were_never_told_apart_carries(tmp_path):
 
 def test_reordering_values_and_attributes_changes_nothing_for_anybody(tmp_path):
     new = policy(tmp_path, age=AGE, region='values = ["B", "A"]\nepsilon = 1')
-    questions = ("count by region", "mean age by region", "prefixes age", matrix([[k * k % 7 for k in range(18)]]))
-    adoption = Case(tmp_path, plain(tmp_path), new, *questions, share="20%").carries()
+    queries = ("count by region", "mean age by region", "prefixes age", matrix([[k * k % 7 for k in range(18)]]))
+    adoption = Case(tmp_path, plain(tmp_path), new, *queries, budget="20%").carries()
     assert adoption.worst_before == pytest.approx(adoption.worst_after)
 
 
@@ -95,8 +96,8 @@ def test_an_added_attribute_is_free(tmp_path):
     case.carries()
     with Ledger.open(case.path, case.new, new_ledger=True) as ledger:
         assert ledger.tell_apart({"sex": "M"}, {"sex": "F"}).left == 2
-        plan = standard_plan("table sex by region", case.new.metric, share="50%")
-        assert isinstance(ledger.reserve(plan.cost, plan.questions, request="new"), Entry)
+        plan = standard_plan("table sex by region", case.new.metric, budget="50%")
+        assert isinstance(ledger.reserve(plan.cost, plan.queries, request="new"), Entry)
         ledger.verify()
 
 
@@ -106,8 +107,8 @@ def test_removing_an_attribute_that_was_asked_about_is_refused(tmp_path):
 
 
 def test_removing_an_attribute_that_nobody_asked_about_carries(tmp_path):
-    questions = ("count by age", "mean age", matrix(np.tile(np.arange(6), (1, 3))))
-    Case(tmp_path, plain(tmp_path), policy(tmp_path, age=AGE), *questions).carries()
+    queries = ("count by age", "mean age", matrix(np.tile(np.arange(6), (1, 3))))
+    Case(tmp_path, plain(tmp_path), policy(tmp_path, age=AGE), *queries).carries()
 
 
 def test_a_renamed_attribute_with_the_same_column_carries(tmp_path):
@@ -170,7 +171,7 @@ def test_values_may_become_points_as_both_are_read_by_their_text(tmp_path):
 
 def test_a_wider_range_of_integers_carries_as_new_values_were_other(tmp_path):
     new = plain(tmp_path, age="integers = [-2, 6]\nepsilon = 0.5\nper = 1")
-    Case(tmp_path, plain(tmp_path), new, "count by age/2", "mean age by region", "ranges age", share="15%").carries()
+    Case(tmp_path, plain(tmp_path), new, "count by age/2", "mean age by region", "ranges age", budget="15%").carries()
 
 
 def test_a_narrower_range_is_refused_if_the_ends_were_told_from_other(tmp_path):
@@ -189,7 +190,7 @@ def test_a_narrower_range_carries_if_only_the_middle_was_asked_about(tmp_path):
 
 def test_a_larger_budget_leaves_more(tmp_path):
     new = plain(tmp_path, region='values = ["A", "B"]\nepsilon = 4')
-    case = Case(tmp_path, plain(tmp_path), new, "count by region", share="100%")
+    case = Case(tmp_path, plain(tmp_path), new, "count by region", budget="100%")
     assert case.carries().used == F(1, 4)
     with Ledger.open(case.path, new, new_ledger=True) as ledger:
         assert ledger.tell_apart({"region": "A"}, {"region": "B"}).left == pytest.approx(3)
@@ -197,12 +198,12 @@ def test_a_larger_budget_leaves_more(tmp_path):
 
 def test_a_smaller_budget_fits_exactly_down_to_what_was_spent(tmp_path):
     old, half = plain(tmp_path), plain(tmp_path, region='values = ["A", "B"]\nepsilon = 0.5')
-    assert Case(tmp_path, old, half, "count by region", share="50%").carries().used == 1
+    assert Case(tmp_path, old, half, "count by region", budget="50%").carries().used == 1
 
 
 def test_a_smaller_budget_than_was_spent_is_refused_with_the_pair(tmp_path):
     new = plain(tmp_path, region='values = ["A", "B"]\nepsilon = 0.4999')
-    case = Case(tmp_path, plain(tmp_path), new, "count by age", "count by region", share="50%")
+    case = Case(tmp_path, plain(tmp_path), new, "count by age", "count by region", budget="50%")
     case.overspent("A – B: spent 0.5 (entry 2), the new policy allows 0.5")
 
 
@@ -213,26 +214,26 @@ def test_a_budget_of_nothing_is_refused_if_the_values_were_told_apart(tmp_path):
 
 def test_another_per_carries_if_it_fits_and_is_refused_if_not(tmp_path):
     wider = plain(tmp_path, age="integers = [0, 4]\nepsilon = 0.5\nper = 2")
-    Case(tmp_path, plain(tmp_path), wider, "prefixes age", share="50%").carries()
+    Case(tmp_path, plain(tmp_path), wider, "prefixes age", budget="50%").carries()
     (tmp_path / "again").mkdir()
     wider = plain(tmp_path, age="integers = [0, 4]\nepsilon = 0.5\nper = 3")
-    Case(tmp_path / "again", plain(tmp_path), wider, "prefixes age", share="50%").overspent("age ")
+    Case(tmp_path / "again", plain(tmp_path), wider, "prefixes age", budget="50%").overspent("age ")
 
 
 def test_another_distance_of_other_counts(tmp_path):
     near = plain(tmp_path, region='values = ["A", "B"]\nepsilon = 1\nother = { epsilon = 0.1 }')
-    case = Case(tmp_path, plain(tmp_path), near, "count by region", share="50%")
+    case = Case(tmp_path, plain(tmp_path), near, "count by region", budget="50%")
     case.overspent("other")
     (tmp_path / "again").mkdir()
     far = plain(tmp_path, region='values = ["A", "B"]\nepsilon = 1\nother = { epsilon = 3 }')
-    Case(tmp_path / "again", plain(tmp_path), far, "count by region", share="50%").carries()
+    Case(tmp_path / "again", plain(tmp_path), far, "count by region", budget="50%").carries()
 
 
 def test_from_sum_to_max_counts_every_pair(tmp_path):
     new = plain(tmp_path, combine="max")
-    Case(tmp_path, plain(tmp_path), new, "table region by age", share="25%").carries()
+    Case(tmp_path, plain(tmp_path), new, "table region by age", budget="25%").carries()
     (tmp_path / "again").mkdir()
-    Case(tmp_path / "again", plain(tmp_path), new, "count by region", "count by age", share="90%").overspent(" – ")
+    Case(tmp_path / "again", plain(tmp_path), new, "count by region", "count by age", budget="90%").overspent(" – ")
 
 
 # -- points ------------------------------------------------------------------------------------------------------------
@@ -249,8 +250,8 @@ def places(folder, name, text):
 @pytest.mark.parametrize("factor", ["2", "0.01"])
 def test_other_coordinates_of_points_count_and_their_old_properties_stay_asked(tmp_path, factor):
     moved = "id,x,y,zone\n" + f"3,{factor},0,s\n1,0,0,s\n2,0,{factor},n\n"
-    questions = ("count by zone", "table home by age")
-    case = Case(tmp_path, places(tmp_path, "a.csv", PLACES), places(tmp_path, "b.csv", moved), *questions)
+    queries = ("count by zone", "table home by age")
+    case = Case(tmp_path, places(tmp_path, "a.csv", PLACES), places(tmp_path, "b.csv", moved), *queries)
     case.carries() if factor == "2" else case.overspent(" – home 1: spent")
 
 
@@ -402,8 +403,7 @@ def random_policy(rng, before=None):
     return Version(metric, version="1" if before is None else "2", recoded=recoded, was_version="1")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.randoms(use_true_random=False))
+@drawn(st.randoms(use_true_random=False), fast=6, full=40, suppress=[HealthCheck.too_slow])
 def test_random_upgrades_carry_what_brute_force_carries_and_refuse_what_it_refuses(tmp_path_factory, rng):
     check_random_upgrade(tmp_path_factory, rng)
 
@@ -416,18 +416,18 @@ def test_many_random_upgrades_carry_what_brute_force_carries(tmp_path_factory, r
 
 
 def check_random_upgrade(tmp_path_factory, rng):
-    from contracts.random_models import random_questions
+    from contracts.random_models import random_queries
 
     path = tmp_path_factory.mktemp("upgrade") / "l.db"
     old = random_policy(rng)
     costs = []
     with Ledger.open(path, old, dataset="p", new_ledger=True) as ledger:
         for k in range(rng.randint(1, 2)):
-            asked, share = random_questions(rng, old.metric.universe), F(rng.randint(1, 4), 10)
-            plan = make_plan(asked, old.metric, rows=9, share=share, method=rng.choice(["fill", "same-scale"]))
-            kind = rng.choice([LaplaceCost, SelectionCost])  # a choice with the same scales loses no more
+            asked, budget = random_queries(rng, old.metric.universe), F(rng.randint(1, 4), 10)
+            plan = make_plan(asked, old.metric, n_records=9, budget=budget, method=rng.choice(["fill", "same-scale"]))
+            kind = rng.choice([LaplaceCost, SelectionCost])  # a selection with the same scales loses no more
             costs.append(kind(plan.workload, plan.scales))
-            ledger.reserve(costs[-1], plan.questions, request=str(k))
+            ledger.reserve(costs[-1], plan.queries, request=str(k))
     new = random_policy(rng, old.metric.universe)
     found = preimages(old.metric.universe, new.metric.universe, new.recoded)
     if set().union(*found.values()) != set(range(old.metric.universe.size)):
@@ -446,5 +446,5 @@ def check_random_upgrade(tmp_path_factory, rng):
         for entry, carried in zip(ledger.entries(), truth, strict=True):
             for i, j in itertools.combinations(range(new.metric.universe.size), 2):
                 assert entry.cost.exact(i, j) == carried.exact(i, j)
-            assert worst([carried], new.metric) <= entry.share
+            assert worst([carried], new.metric) <= entry.budget
         ledger.verify()

@@ -26,25 +26,25 @@ def policy(folder, *, combine="sum", version="", before="", dataset="people", **
     return dx.Policy.parse(text + f'[combine]\nhow = "{combine}"\n', folder=folder)
 
 
-def spend(path, version, *questions, share="25%"):
-    """Reserve each question under its own name; what was reserved, as the planner gave it."""
+def spend(path, version, *queries, budget="25%"):
+    """Reserve each query under its own name; what was reserved, as the planner gave it."""
     costs = []
     with Ledger.open(path, version, new_ledger=True) as ledger:
-        for k, question in enumerate(questions):
-            plan = standard_plan(question, version.metric, rows=50, share=share)
+        for k, query in enumerate(queries):
+            plan = standard_plan(query, version.metric, n_records=50, budget=budget)
             name = f"{version.version}/{k}"
-            assert isinstance(ledger.reserve(plan.cost, plan.questions, request=name), Entry)
+            assert isinstance(ledger.reserve(plan.cost, plan.queries, request=name), Entry)
             ledger.finish(name, f'{{"release": "{name}"}}')
             costs.append(plan.cost)
     return costs
 
 
 class Case:
-    """An old policy with some questions answered, and a new one to be adopted."""
+    """An old policy with some queries answered, and a new one to be adopted."""
 
-    def __init__(self, folder, old, new, *questions, share="25%"):
+    def __init__(self, folder, old, new, *queries, budget="25%"):
         self.path, self.old, self.new = folder / "ledger.db", old, new
-        self.costs = spend(self.path, old, *questions, share=share)
+        self.costs = spend(self.path, old, *queries, budget=budget)
         found = preimages(old.universe, new.universe, new.recoded)
         self.truth = [Carried(cost, found) for cost in self.costs]
 
@@ -71,8 +71,8 @@ class Case:
         for entry, truth in zip(entries, self.truth, strict=True):
             for i, j in itertools.combinations(range(metric.universe.size), 2):
                 assert entry.cost.exact(i, j) == truth.exact(i, j)
-            share = worst([truth], metric)
-            assert share <= entry.share <= share * (1 + metric.slack) + F(1, 1 << 59)
+            budget = worst([truth], metric)
+            assert budget <= entry.budget <= budget * (1 + metric.slack) + F(1, 1 << 59)
         used = worst(self.truth, metric)
         assert used <= adoption.used <= used * (1 + metric.slack)
 

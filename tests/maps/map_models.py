@@ -1,4 +1,4 @@
-"""Random policies over places, and questions for maps of them."""
+"""Random policies over places, and queries for maps of them."""
 
 import random
 from fractions import Fraction as F

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
 from dxprivacy.exact.normal import SLOPE, STEPS, all_below, apart_at_most, below
 from dxprivacy.metrics.distances import RADIUS_KM, great_circle
 from dxprivacy.universe.plane import Plane, cosine_floor
@@ -89,7 +89,7 @@ def test_lengths_on_the_map_are_stretched_by_no_more_than_certified(seed):
     other = planes.Plane([(a, planes.turned(b)) for a, b in spots.tolist()], True, "")
     try:
         stretch = plane.stretch(4 * width)
-    except QuestionError:
+    except QueryError:
         with pytest.raises(Exception, match=r"pole|around the Earth"):
             other.stretch(4 * width)
         return
@@ -163,7 +163,7 @@ def test_which_stretch_is_the_shortest_two_programs_agree():
     ],
 )
 def test_there_is_no_map_of_poles_and_all_around_the_earth(spots, reason):
-    with pytest.raises(QuestionError, match=reason):
+    with pytest.raises(QueryError, match=reason):
         Plane.of(np.array(spots), earth=True).stretch(F(400))
 
 

@@ -9,10 +9,10 @@ from map_models import random_maps, random_policy
 from test_map_costs import check_all_pairs, losses
 
 import dxprivacy as dx
-from dxprivacy.errors import DxError, QuestionError
+from dxprivacy.errors import DxError, QueryError
 from dxprivacy.queries.asking import gather
 from dxprivacy.verify import verify_data
-from dxprivacy.verify.questions import ask
+from dxprivacy.verify.queries import ask
 from dxprivacy.verify.universe import Universe as Read
 
 POLICY = """
@@ -47,38 +47,38 @@ def islands(tmp_path):
     return policy_of(tmp_path)
 
 
-QUESTIONS = ["density home width 100 km", "count by state blur 60 km", "density home where state=Fiji width 20 km"]
+QUERIES = ["density home width 100 km", "count by state blur 60 km", "density home where state=Fiji width 20 km"]
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_a_map_across_the_date_line_is_that_of_the_same_places_elsewhere(islands, tmp_path, question):
-    here = dx.plan(question, islands.metric, rows=1000)
-    there = dx.plan(question, policy_of(tmp_path, turn=-160, name="turned").metric, rows=1000)
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_map_across_the_date_line_is_that_of_the_same_places_elsewhere(islands, tmp_path, query):
+    here = dx.plan(query, islands.metric, n_records=1000)
+    there = dx.plan(query, policy_of(tmp_path, turn=-160, name="turned").metric, n_records=1000)
     assert len(here.scales) == pytest.approx(len(there.scales), rel=0.15)  # edges are multiples of a step
     assert max(here.scales) == pytest.approx(max(there.scales), rel=0.01)
     assert [c.name for c in verify_data(json.loads(json.dumps(here.to_dict())))][-1] == "worst case"
 
 
 def test_no_pair_across_the_date_line_loses_more_than_is_charged(islands):
-    for question in QUESTIONS:
-        plan = dx.plan(question, islands.metric, rows=100, share="70%")
+    for query in QUERIES:
+        plan = dx.plan(query, islands.metric, n_records=100, budget="70%")
         for i, j, allowed, loss in losses(plan):
-            assert loss <= allowed * plan.share
+            assert loss <= allowed * plan.budget
             assert loss <= plan.cost.exact(i, j)
 
 
 def test_forged_places_across_the_date_line_are_refused(islands):
-    plan = dx.plan("density home width 100 km", islands.metric, rows=1000)
+    plan = dx.plan("density home width 100 km", islands.metric, n_records=1000)
     data = json.loads(json.dumps(plan.to_dict()))
     data["scales"] = [(s / 2).hex() for s in plan.scales]
     with pytest.raises(dx.errors.DxError):
         list(verify_data(data))
 
 
-def released(policy, folder, *questions):
+def released(policy, folder, *queries):
     data = pd.DataFrame({"home": [name for name, *_ in ISLANDS for _ in range(400)]})
     with dx.Session(policy, data, ledger=folder / "l.db", new_ledger=True) as session:
-        return session.release(session.plan(list(questions), share="90%"))
+        return session.release(session.plan(list(queries), budget="90%"))
 
 
 def test_geojson_cuts_cells_at_the_date_line(islands, tmp_path):
@@ -116,7 +116,7 @@ def test_grids_across_the_date_line_have_maps_however_their_longitudes_are_count
     plans = []
     for box in ("[-20, 170, -10, 190]", "[-20, -190, -10, -170]", "[-20, 10, -10, 30]"):
         text = POLICY.format(places=f'grid = "100 km"\nbox = {box}\ncoordinates = ["lat", "lon"]')
-        plans.append(dx.plan("density home width 200 km every 111.19 km", dx.Policy.parse(text).metric, rows=100))
+        plans.append(dx.plan("density home width 200 km every 111.19 km", dx.Policy.parse(text).metric, n_records=100))
         assert [c.name for c in verify_data(json.loads(json.dumps(plans[-1].to_dict())))][-1] == "worst case"
     counts = [len(plan.scales) for plan in plans]
     assert counts[0] == counts[1] == pytest.approx(counts[2], rel=0.12)
@@ -127,17 +127,17 @@ AROUND = [("5000 km", "[0, -10, 10, 349]"), ("3000 km", "[0, -360, 10, 0]"), ("2
 
 
 @pytest.mark.parametrize(("size", "box"), AROUND)
-@pytest.mark.parametrize("question", ["density home width 500 km", "count by home blur 300 km"])
-def test_no_map_goes_around_the_earth_more_than_once(size, box, question):
+@pytest.mark.parametrize("query", ["density home width 500 km", "count by home blur 300 km"])
+def test_no_map_goes_around_the_earth_more_than_once(size, box, query):
     """Where the places leave their gap elsewhere than the box does, both together were up to 530 degrees wide."""
     text = POLICY.format(places=f'grid = "{size}"\nbox = {box}\ncoordinates = ["lat", "lon"]')
     metric = dx.Policy.parse(text).metric
-    with pytest.raises(QuestionError, match="show places twice") as caught:
-        dx.plan(question, metric, rows=100)
+    with pytest.raises(QueryError, match="show places twice") as caught:
+        dx.plan(query, metric, n_records=100)
     assert caught.value.hints[0][0] == "box = […]"
     ends = [json.loads(box)[k] for k in (1, 3)]
     less = text.replace(box, str([0, ends[0] + 10, 10, ends[1] - 10]))
-    plan = dx.plan("density home width 500 km", dx.Policy.parse(less).metric, rows=100)
+    plan = dx.plan("density home width 500 km", dx.Policy.parse(less).metric, n_records=100)
     edges = [float(x) for a in plan.workload.answers for x in dict(a.groups)["longitude"].split(" to ")]
     assert max(edges) - min(edges) < 350
     data = json.loads(json.dumps(plan.to_dict()))

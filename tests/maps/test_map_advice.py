@@ -7,10 +7,12 @@ import pytest
 from scipy.stats import norm
 
 import dxprivacy as dx
-from dxprivacy.errors import QuestionError, TooLarge
-from dxprivacy.mechanisms.linear.planning.noisy_maps import poor_maps
+from contracts.long_forms import mostly_slow
+from dxprivacy.errors import QueryError, TooLarge
+from dxprivacy.mechanisms.linear.planning.smoothing_widths import poor_maps
 from dxprivacy.output.text.plan_text import plan_lines
-from dxprivacy.queries.kinds import map_limits, maps
+from dxprivacy.queries.kinds import maps
+from dxprivacy.queries.kinds import maps as map_limits
 from dxprivacy.queries.text.query_grammar import parse
 from dxprivacy.wording import plain
 
@@ -44,59 +46,61 @@ def screen(plan):
 
 
 @pytest.mark.parametrize("records", [60, 200, 500])
-@pytest.mark.parametrize("question", ["density home width 1 km", "density home width 2 km every 10 km where state=E"])
-def test_a_map_that_is_mostly_noise_says_which_width_to_write_and_that_one_is_not(towns, question, records):
-    plan = dx.plan(question, towns.metric, rows=records, share="20%")
+@pytest.mark.parametrize("query", ["density home width 1 km", "density home width 2 km every 10 km where state=E"])
+def test_a_map_that_is_mostly_noise_says_which_width_to_write_and_that_one_is_not(towns, query, records):
+    plan = dx.plan(query, towns.metric, n_records=records, budget="20%")
     (poor,) = poor_maps(plan)
     said = screen(plan)
     assert said.startswith("!")
-    assert said.index("mostly noise") < said.index("Plan ")
+    assert said.index("uninformative map") < said.index("Plan ")
     (write,) = re.findall("write “([^”]*)”", said)
     assert parse(write) == poor.instead
-    better = dx.plan(write, towns.metric, rows=records, share="20%")
+    better = dx.plan(write, towns.metric, n_records=records, budget="20%")
     assert not poor_maps(better)
-    assert "mostly noise" not in screen(better)
+    assert "uninformative map" not in screen(better)
 
 
 def test_where_no_width_helps_a_plan_says_so(towns):
-    plan = dx.plan("density home width 5 km", towns.metric, rows=3, share="0.1%")
+    plan = dx.plan("density home width 5 km", towns.metric, n_records=3, budget="0.1%")
     assert "no width helps" in screen(plan)
 
 
 def test_maps_that_are_good_enough_have_no_warning(towns):
     for records in (1_000, 100_000):
-        assert not poor_maps(dx.plan("density home", towns.metric, rows=records, share="50%"))
-    assert "mostly noise" not in screen(dx.plan("density home width 40 km", towns.metric, rows=50_000, share="100%"))
+        assert not poor_maps(dx.plan("density home", towns.metric, n_records=records, budget="50%"))
+    assert "uninformative map" not in screen(
+        dx.plan("density home width 40 km", towns.metric, n_records=50_000, budget="100%")
+    )
 
 
 def test_without_a_number_of_records_a_warning_says_how_to_tell_it(towns):
-    said = screen(dx.plan("density home width 1 km", towns.metric, share="20%"))
-    assert "with 1,000 records (--rows N says how many there are)" in said
+    said = screen(dx.plan("density home width 1 km", towns.metric, budget="20%"))
+    assert "with 1,000 records (--n-records N says how many there are)" in said
 
 
 def test_plans_say_which_part_of_a_place_counts_across_a_soft_border(tmp_path):
     """One row of places at 0, 10, …, 90 beside a border at 45: what lies beyond it is known from the bell."""
     rows = [f"p{k}{j},{10 * k},{j},{'W' if k < 5 else 'E'}" for k in range(10) for j in (0, 100)]
     policy = policy_of(tmp_path, rows, metric="euclidean", per=1, columns="id,x,y,side")
-    plan = dx.plan("count by side blur 8", policy.metric, rows=100)
+    plan = dx.plan("count by side blur 8", policy.metric, n_records=100)
     said = screen(plan)
     most = 100 * norm.cdf(-5 / 8)
     stated = float(re.search(r"counts by ([0-9.]+) % outside its own group", said)[1])
     assert stated == pytest.approx(most, abs=0.1)
     assert "of 20 places 4 count by more than 10 % on the other side of a border, 0 by more than half" in said
-    only = screen(dx.plan("count where side=W blur 8", policy.metric, rows=100))
+    only = screen(dx.plan("count where side=W blur 8", policy.metric, n_records=100))
     assert f"{stated:g} %" in only
 
 
 def test_hard_counts_say_nothing_of_soft_borders(towns):
-    assert "blur is bias" not in screen(dx.plan("count by state", towns.metric, rows=100))
+    assert "blur is bias" not in screen(dx.plan("count by state", towns.metric, n_records=100))
 
 
-def followed(question, error):
-    """A question with what the first hint of an error says in place of what stood there."""
+def followed(query, error):
+    """A query with what the first hint of an error says in place of what stood there."""
     command, _ = error.hints[0]
     name, _, length = command.partition(" ")
-    return re.sub(rf"{name} [0-9.e/+-]+( km)?", "", question).strip() + f" {name} {length}"
+    return re.sub(rf"{name} [0-9.e/+-]+( km)?", "", query).strip() + f" {name} {length}"
 
 
 @pytest.fixture(scope="module")
@@ -123,18 +127,21 @@ TOO_LARGE = [
 ]
 
 
-@pytest.mark.parametrize("question", TOO_LARGE)
-def test_every_number_that_is_advised_works_when_it_is_followed(cities, question):
+@pytest.mark.parametrize(
+    "query", mostly_slow(TOO_LARGE, [x for x in TOO_LARGE if x.endswith(("26.2 km", "0.001 km", "100000 km"))])
+)
+def test_every_number_that_is_advised_works_when_it_is_followed(cities, query):
     try:
-        dx.plan(question, cities.metric, rows=1000)
-    except QuestionError as refused:
+        dx.plan(query, cities.metric, n_records=1000)
+    except QueryError as refused:
         error = refused
     else:
         pytest.skip("it fits")
-    assert error.where == f"question “{question}”"
-    assert dx.plan(followed(question, error), cities.metric, rows=1000).scales
+    assert error.where == f"query “{query}”"
+    assert dx.plan(followed(query, error), cities.metric, n_records=1000).scales
 
 
+# Not made small: fewer cells are not refused.
 def test_maps_in_many_groups_are_refused_with_cells_that_fit(tmp_path):
     """Cells of all groups together are limited too."""
     text = POLICY.format(metric="euclidean", per=1)
@@ -144,40 +151,40 @@ def test_maps_in_many_groups_are_refused_with_cells_that_fit(tmp_path):
     policy_of(tmp_path, rows, metric="euclidean", per=1, columns="id,x,y,side")
     (tmp_path / "policy.toml").write_text(text + more)
     policy = dx.Policy.load(tmp_path / "policy.toml")
-    question = "density home by job, age width 5 every 1"
+    query = "density home by job, age width 5 every 1"
     with pytest.raises(TooLarge, match="in each of 30 groups") as caught:
-        dx.plan(question, policy.metric, rows=100)
-    assert dx.plan(followed(question, caught.value), policy.metric, rows=100).scales
+        dx.plan(query, policy.metric, n_records=100)
+    assert dx.plan(followed(query, caught.value), policy.metric, n_records=100).scales
 
 
 def test_parts_that_are_too_many_are_counted(cities, monkeypatch):
     for module in (maps, map_limits):
         monkeypatch.setattr(module, "MOST_ENTRIES", 1_000_000)
-    question = "density home width 200 km every 60 km where not state=Alaska|Hawaii"
+    query = "density home width 200 km every 60 km where not state=Alaska|Hawaii"
     with pytest.raises(
         TooLarge, match=r"places have something in [0-9,]+ cells each: .* more than 1,000,000"
     ) as caught:
-        dx.plan(question, cities.metric, rows=1000)
-    assert dx.plan(followed(question, caught.value), cities.metric, rows=1000).scales
+        dx.plan(query, cities.metric, n_records=1000)
+    assert dx.plan(followed(query, caught.value), cities.metric, n_records=1000).scales
 
 
 def test_groups_that_are_too_small_for_a_blur_are_told_one_that_works(tmp_path):
     rows = [f"a{k},{100 * k},0,A" for k in range(5)] + ["b,201,0,B", "c,0,300,A", "d,202,0,A"]
     policy = policy_of(tmp_path, rows, metric="euclidean", per=1, columns="id,x,y,side")
-    question = "count by side blur 100"
-    with pytest.raises(QuestionError, match="too small for soft borders") as caught:
-        dx.plan(question, policy.metric, rows=100)
-    assert dx.plan(followed(question, caught.value), policy.metric, rows=100).scales
+    query = "count by side blur 100"
+    with pytest.raises(QueryError, match="too small for soft borders") as caught:
+        dx.plan(query, policy.metric, n_records=100)
+    assert dx.plan(followed(query, caught.value), policy.metric, n_records=100).scales
 
 
 @pytest.mark.parametrize("rows", [["a,48,11,X"], ["a,48,11,X", "b,48,11,Y"]])
-@pytest.mark.parametrize("question", ["density home", "density home width 5 km", "count by state blur 5 km"])
-def test_there_is_no_map_of_one_spot_and_its_refusal_has_a_remedy(tmp_path, rows, question):
+@pytest.mark.parametrize("query", ["density home", "density home width 5 km", "count by state blur 5 km"])
+def test_there_is_no_map_of_one_spot_and_its_refusal_has_a_remedy(tmp_path, rows, query):
     policy = policy_of(tmp_path, rows)
-    with pytest.raises(QuestionError, match="lie at one spot") as caught:
-        dx.plan(question, policy.metric, rows=100)
-    assert caught.value.where.startswith(f"question “{question}")
-    assert dx.plan(caught.value.hints[0][0], policy.metric, rows=100).questions
+    with pytest.raises(QueryError, match="lie at one spot") as caught:
+        dx.plan(query, policy.metric, n_records=100)
+    assert caught.value.where.startswith(f"query “{query}")
+    assert dx.plan(caught.value.hints[0][0], policy.metric, n_records=100).queries
 
 
 @pytest.mark.parametrize(
@@ -207,29 +214,29 @@ def test_lengths_have_the_units_that_they_have_in_policies(written, meant):
     ],
 )
 def test_other_units_are_refused_with_what_to_write(written, hint):
-    with pytest.raises(QuestionError) as caught:
+    with pytest.raises(QueryError) as caught:
         parse(written)
-    assert caught.value.where == f"question “{written}”"
+    assert caught.value.where == f"query “{written}”"
     assert hint in [command for command, _ in caught.value.hints]
     name = hint.partition(" ")[0]
     assert parse(re.sub(rf"{name} [0-9]+( [a-zA-Z]+)?$|{name} [0-9]+ meters", hint, written))
 
 
 def test_units_behind_numbers_that_are_no_places_are_refused():
-    with pytest.raises(QuestionError, match="is of no places"):
+    with pytest.raises(QueryError, match="is of no places"):
         parse("median income width 5 m")
 
 
 def test_units_in_files_and_in_python(towns, tmp_path):
-    text = '[[ask]]\ndensity = "home"\nwidth = "25 miles"\n[[ask]]\ncount = true\nby = "state"\nblur = "20000 m"\n'
+    text = '[[query]]\ndensity = "home"\nwidth = "25 miles"\n[[query]]\ncount = true\nby = "state"\nblur = "20000 m"\n'
     (tmp_path / "q.toml").write_text(text)
-    asked = dx.load_questions(tmp_path / "q.toml", towns.universe)
-    assert [str(q) for q in asked.questions] == ["density home width 40.2336 km", "count by state blur 20 km"]
+    asked = dx.load_queries(tmp_path / "q.toml", towns.universe)
+    assert [str(q) for q in asked.queries] == ["density home width 40.2336 km", "count by state blur 20 km"]
     assert str(dx.density_of("home", width="40km", every="500 m")) == "density home width 40 km every 0.5 km"
     assert str(dx.table("state", blur="20 km")) == "count by state blur 20 km"
     (tmp_path / "q.toml").write_text(text.replace("miles", "feet"))
-    with pytest.raises(QuestionError, match=r"q.toml:3 .*“feet” is no unit"):
-        dx.load_questions(tmp_path / "q.toml", towns.universe)
+    with pytest.raises(QueryError, match=r"q.toml:3 .*“feet” is no unit"):
+        dx.load_queries(tmp_path / "q.toml", towns.universe)
     (tmp_path / "q.toml").write_text(text + 'lengths = "km"\n')
-    with pytest.raises(QuestionError, match="lengths"):
-        dx.load_questions(tmp_path / "q.toml", towns.universe)
+    with pytest.raises(QueryError, match="lengths"):
+        dx.load_queries(tmp_path / "q.toml", towns.universe)

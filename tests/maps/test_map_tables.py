@@ -10,7 +10,7 @@ import pytest
 from test_date_line import ISLANDS, policy_of, released
 
 import dxprivacy as dx
-from dxprivacy.output.charts.released.density_map import Cells, density_view
+from dxprivacy.output.charts.released.answer_map import GridCells, density_view
 from dxprivacy.releases.release import Row
 
 LINE = """
@@ -33,10 +33,10 @@ per = 1
 """
 
 
-def lined(folder, *questions):
+def lined(folder, *queries):
     data = pd.DataFrame({"age": [20, 30] * 50, "south": ["yes", "no"] * 50, "x": [5, 50] * 50, "y": [5, 45] * 50})
     with dx.Session(dx.Policy.parse(LINE), data, ledger=folder / "l.db", new_ledger=True) as session:
-        return session.release(session.plan(list(questions), share="90%"), anyway=True)
+        return session.release(session.plan(list(queries), budget="90%"), anyway=True)
 
 
 def test_cells_on_the_earth_have_their_edges_as_numbers(tmp_path):
@@ -63,9 +63,9 @@ def test_cells_of_planes_and_lines_have_their_edges_too(tmp_path):
     assert {(float(r["x from"]), float(r["x to"])) for r in on_map} == {(10.0 * k, 10.0 * k + 10) for k in range(10)}
     assert {(float(r["y from"]), float(r["y to"])) for r in on_map} == {(10.0 * k, 10.0 * k + 10) for k in range(5)}
     assert {r["south"] for r in on_map} == {"yes", "no"}
-    fine = [r for r in rows if r["question"] == "density age width 5"]
+    fine = [r for r in rows if r["query"] == "density age width 5"]
     assert (fine[1]["age from"], fine[1]["age to"], fine[1]["x from"]) == ("2.5", "5.0", "")
-    whole = [r for r in rows if r["question"] == "density age width 5 every 10"]
+    whole = [r for r in rows if r["query"] == "density age width 5 every 10"]
     assert [(r["age"], r["age from"], r["age to"]) for r in whole[:2]] == [
         ("0–9", "0.0", "9.0"),
         ("10–19", "10.0", "19.0"),
@@ -75,7 +75,7 @@ def test_cells_of_planes_and_lines_have_their_edges_too(tmp_path):
 def test_counts_as_they_are_have_no_further_columns(tmp_path):
     release = lined(tmp_path, "count by age/10", "count by south")
     head = release.to_csv().splitlines()[0]
-    assert head == "question,age,south,value,low,high,unit,note,label"
+    assert head == "query,age,south,value,low,high,unit,note,label"
 
 
 def cells_with(spots, *, high=400.0):
@@ -85,7 +85,7 @@ def cells_with(spots, *, high=400.0):
     rows = [
         Row(f"c{k}", "q", high * (k + 1), high * (k + 1) - 1, high * (k + 1) + 1, "", False) for k in range(len(ends))
     ]
-    return Cells("", False, np.array(ends), tuple(rows))
+    return GridCells("", False, np.array(ends), tuple(rows))
 
 
 def test_names_lie_within_a_picture():
@@ -116,7 +116,7 @@ def test_an_attribute_that_is_called_as_a_column_of_edges_keeps_its_own(tmp_path
     data = pd.DataFrame({"age": [20, 30], f"age {name}": ["yes", "no"], "x": [5, 50], "y": [5, 45]})
     with dx.Session(dx.Policy.parse(text), data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         frame = session.release(
-            session.plan([f"density age by 'age {name}' width 5"], share="90%"), anyway=True
+            session.plan([f"density age by 'age {name}' width 5"], budget="90%"), anyway=True
         ).to_pandas()
     assert set(frame[f"age {name}"]) == {"yes", "no"}
     assert frame[f"by age {name}"].dtype == np.float64

@@ -7,6 +7,7 @@ import pkgutil
 
 import pytest
 
+from contracts.long_forms import SHORT
 from mutants import table
 from mutants.planting import ROOT, SOURCES
 from mutants.table import MUTANTS
@@ -29,6 +30,12 @@ def test_every_bug_can_be_planted_in_one_place_and_is_still_code(mutant):
 @pytest.mark.parametrize("mutant", [m for m in MUTANTS if not m.harmless], ids=lambda m: m.name[:80])
 def test_every_bug_names_a_test_that_is_there(mutant):
     assert mutant.test in names_in(mutant.tests_in)
+
+
+def test_every_bug_is_noticed_by_a_test_with_a_form_that_is_not_slow(request):
+    """Of those that were collected together with this one: `make test` collects all."""
+    short = request.config.stash[SHORT]
+    assert [m.killer for m in MUTANTS if not m.harmless and not short.get(m.killer, True)] == []
 
 
 def test_the_bugs_are_as_many_as_were_once_planted_and_differ():

@@ -1,4 +1,4 @@
-"""The law of a weighted sum of Laplace noises: intervals made from its variance cover what they say.
+"""The distribution of a weighted sum of Laplace noises: intervals made from its variance cover what they say.
 
 For sums of independent Laplace variables the characteristic function is a product, so tail probabilities follow by
 numerical inversion: no simulation, no approximation beyond the integral.
@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from dxprivacy.mechanisms.linear.noise.noise_laws import Blend
+from dxprivacy.mechanisms.linear.noise.noise_distributions import Blend
 
 
 def _tail(parts: np.ndarray, width: float) -> float:
@@ -44,8 +44,8 @@ SHAPES = [
 @pytest.mark.parametrize("coverage", [0.95, 0.975])
 def test_a_blend_is_covered_at_least_as_often_as_guaranteed(parts: list[float], coverage: float) -> None:
     parts_ = np.array(parts)
-    law = Blend(2 * float(parts_ @ parts_))
-    tail = _tail(parts_, float(law.half_width(coverage)))
+    distribution = Blend(2 * float(parts_ @ parts_))
+    tail = _tail(parts_, float(distribution.half_width(coverage)))
     assert tail <= (1 - coverage) * (1 + 2e-3)
     assert tail >= (1 - coverage) * 0.3  # and is not absurdly wide
 
@@ -54,8 +54,8 @@ def test_random_blends_are_covered() -> None:
     rng = np.random.default_rng(20261116)
     for _ in range(40):
         parts = rng.dirichlet(np.full(rng.integers(2, 8), rng.choice([0.2, 1.0, 5.0])))
-        law = Blend(2 * float(parts @ parts))
-        assert _tail(parts, float(law.half_width())) <= 0.05 * (1 + 2e-3)
+        distribution = Blend(2 * float(parts @ parts))
+        assert _tail(parts, float(distribution.half_width())) <= 0.05 * (1 + 2e-3)
 
 
 def test_the_mean_size_is_not_understated() -> None:

@@ -9,8 +9,9 @@ import pytest
 from mpmath import iv, mp
 
 import dxprivacy as dx
+from contracts.long_forms import mostly_slow
 from contracts.oracle_brute import Brute
-from contracts.random_models import random_metric, random_questions, random_scales
+from contracts.random_models import random_metric, random_queries, random_scales
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.rounding import round_down, round_up
 from dxprivacy.metrics.place_metrics import GreatCircle
@@ -19,13 +20,15 @@ from dxprivacy.privacy.certificate import certify
 from dxprivacy.privacy.costs import LaplaceCost
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, *(pytest.param(k, marks=pytest.mark.soak) for k in range(4, 10))])
+@pytest.mark.parametrize(
+    "seed", [*mostly_slow([0, 1, 2, 3], [2]), *(pytest.param(k, marks=pytest.mark.soak) for k in range(4, 10))]
+)
 def test_a_hundred_random_cases_with_rational_metrics_agree_with_fractions(seed):
     rng = random.Random(seed)
     done = 0
     while done < 100:
         metric = random_metric(rng, plain=rng.random() < 0.8)
-        workload = random_questions(rng, metric.universe).on(metric.universe)
+        workload = random_queries(rng, metric.universe).on(metric.universe)
         if workload.universe.size > 60:
             continue
         scales = random_scales(rng, workload)
@@ -67,7 +70,7 @@ def test_for_places_accepting_is_true_in_interval_arithmetic_and_refusing_is_tig
         base = metric.base if isinstance(metric, WithOther) else metric
         if base.kind not in ("euclidean", "great-circle"):
             continue
-        workload = random_questions(rng, metric.universe).on(metric.universe)
+        workload = random_queries(rng, metric.universe).on(metric.universe)
         cost = LaplaceCost(workload, random_scales(rng, workload))
         ratio = certify(cost, metric).ratio
         if ratio in (0, math.inf):

@@ -10,8 +10,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import dxprivacy as dx
-from dxprivacy.errors import QuestionError
-from dxprivacy.queries.kinds.matrix_query import Matrix
+from dxprivacy.errors import QueryError
+from dxprivacy.queries.kinds.matrix_query import MatrixQuery
 
 NORMS = {"sum": sum, "max": max}
 
@@ -112,7 +112,7 @@ def test_rows_of_the_smallest_and_the_largest_floats_against_all_pairs(seed):
 @pytest.mark.parametrize("rows", [[[0, F(1, 10**400)]], [[F(1, 3), F(1, 3) + F(1, 10**400)]], [[0, F(10**399, 7)]]])
 def test_fractions_that_no_float_comes_near_are_refused(rows):
     """They counted as 0."""
-    with pytest.raises(QuestionError):
+    with pytest.raises(QueryError):
         dx.sensitivity(rows, dx.metrics.constant(2, 1))
 
 
@@ -124,7 +124,7 @@ def _distances(rng, n):
 
 def test_what_is_known_only_after_rounding_is_charged_for_it():
     asked = dx.matrix([[0.0, 1 / 3, 1e6]])
-    rounded = Matrix(asked.whole, asked.factor, asked.bias)  # as a plan file has it: how it was written is gone
+    rounded = MatrixQuery(asked.whole, asked.factor, asked.bias)  # as a plan file has it: how it was written is gone
     metric = dx.metrics.constant(3, 1)
     exact, bound = dx.sensitivity(asked, metric), dx.sensitivity(rounded, metric)
     assert bound.lower <= exact.lower == exact.upper <= bound.upper
@@ -148,7 +148,7 @@ def test_sums_of_numbers_that_were_rounded_are_bounded_from_both_sides(norm, tmp
 
 
 def test_a_plan_of_rounded_rows_says_by_how_much():
-    plan = dx.plan([[0.0, 1 / 3, 1e6]], dx.metrics.constant(3, 1), rows=100)
+    plan = dx.plan([[0.0, 1 / 3, 1e6]], dx.metrics.constant(3, 1), n_records=100)
     assert "numbers are rounded to steps, by at most 0.000244 per record; errors include it" in " ".join(
         str(plan).split()
     )
@@ -156,7 +156,7 @@ def test_a_plan_of_rounded_rows_says_by_how_much():
 
 
 def test_rows_of_very_different_sizes_each_have_a_grid():
-    plan = dx.plan([[1e6, 0.1, 0], [1e-6, 2e-6, 0]], dx.metrics.constant(3, 1), rows=10)
+    plan = dx.plan([[1e6, 0.1, 0], [1e-6, 2e-6, 0]], dx.metrics.constant(3, 1), n_records=10)
     small = plan.errors[1]
     assert 0 < small.half_width < 1e-4
     assert plan.workload.dense()[1].tolist() != [0, 0, 0]
@@ -165,11 +165,11 @@ def test_rows_of_very_different_sizes_each_have_a_grid():
 
 def test_rows_of_about_one_size_share_a_grid():
     asked = dx.matrix(np.random.default_rng(1).uniform(0, 1, (20, 5)))
-    assert isinstance(asked, Matrix)
+    assert isinstance(asked, MatrixQuery)
 
 
 def test_rows_that_rounding_makes_alike_are_not_called_exact():
-    plan = dx.plan([[2.0**53, 2.0**53 + 4e6]], dx.metrics.constant(2, 1), rows=30)
+    plan = dx.plan([[2.0**53, 2.0**53 + 4e6]], dx.metrics.constant(2, 1), n_records=30)
     off = abs(float(dx.laplace(plan, [10, 20])[0]) - (10 * 2.0**53 + 20 * (2.0**53 + 4e6)))
     assert not plan.is_exact(plan.workload.answers[0])
     assert off <= plan.errors[0].half_width

@@ -19,9 +19,9 @@ from dxprivacy.metrics.closed_forms import Constant
 from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.privacy.search import generating_pairs, worst_case
-from dxprivacy.privacy.search.line_ends import ends_of
+from dxprivacy.privacy.search.candidate_pairs import never_more
 from dxprivacy.privacy.search.max_ratio import largest_loss
-from dxprivacy.privacy.search.value_symmetry import never_more
+from dxprivacy.privacy.search.value_classes import ends_of
 from dxprivacy.queries.asking import count, gather, mean_of, sum_of, table
 from dxprivacy.universe.attributes.integers import Integers
 from dxprivacy.universe.attributes.listed_values import Values
@@ -80,8 +80,8 @@ def test_records_that_stand_for_all_under_one_distance(monkeypatch, seed):
         whole = universe(rng)
         loss = some_loss(rng, whole)
     else:
-        metric, questions = towns(rng)
-        whole, workload = metric.universe, questions.on(metric.universe)
+        metric, queries = towns(rng)
+        whole, workload = metric.universe, queries.on(metric.universe)
         scales = [rng.choice([0.3, 1.0, 20.0]) for _ in workload.blocks]
         loss = LaplaceCost(workload, [scales[b] for b in workload.block_of.tolist()])
     metric = Constant(whole, Fraction(rng.randint(1, 5), 3))
@@ -153,15 +153,15 @@ def _between(point, a, b):
 @pytest.mark.parametrize("seed", range(80))
 def test_a_bound_on_what_any_two_records_show_is_that_of_the_verifier(seed):
     rng = random.Random(f"never more {seed}")
-    metric, questions = towns(rng) if seed % 2 else (one_distance_each(rng), asked(rng))
-    workload = questions.on(metric.universe)
+    metric, queries = towns(rng) if seed % 2 else (one_distance_each(rng), asked(rng))
+    workload = queries.on(metric.universe)
     scales = [rng.choice([0.3, 1.0, 20.0]) for _ in workload.blocks]
     each = [scales[b] for b in workload.block_of.tolist()]
     loss, plain = LaplaceCost(workload, each), Constant(metric.universe, Fraction(1))
     bound = never_more(loss.terms, metric.universe)
     assert bound is not None
     assert bound >= float(brute(loss, plain)) * (1 - 1e-12)
-    assert bound == pytest.approx(float(verified_bound(read(questions, metric, each)[0])), rel=1e-12)
+    assert bound == pytest.approx(float(verified_bound(read(queries, metric, each)[0])), rel=1e-12)
 
 
 def test_values_at_no_distance_stay_so_where_all_others_are_public(monkeypatch):
@@ -173,8 +173,8 @@ def test_values_at_no_distance_stay_so_where_all_others_are_public(monkeypatch):
         attribute_metrics.discrete(Universe([sex]), Fraction(1)),
     ]
     metric = AttributeSum(Universe([town, sex]), axes)
-    for question in (table("town"), count(town="a"), table("town", "sex")):
-        loss = LaplaceCost(question.on(metric.universe), np.ones(question.on(metric.universe).rows))
+    for query in (table("town"), count(town="a"), table("town", "sex")):
+        loss = LaplaceCost(query.on(metric.universe), np.ones(query.on(metric.universe).rows))
         bound = max_ratio(loss, metric)
         assert bound.upper == math.inf == brute(loss, metric)
         assert bound.witness is not None

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
+from contracts.long_forms import drawn
 from contracts.oracle_brute import brute
-from contracts.random_models import random_metric, random_questions, random_scales
+from contracts.random_models import random_metric, random_queries, random_scales
 from dxprivacy import metrics
 from dxprivacy.errors import BudgetExceeded
 from dxprivacy.ledger import Ledger
@@ -34,13 +34,12 @@ def no_room():
 
 
 def random_cost(rng, universe):
-    workload = random_questions(rng, universe).on(universe)
+    workload = random_queries(rng, universe).on(universe)
     kind = LaplaceCost if rng.random() < 0.5 else SelectionCost
     return kind(workload, random_scales(rng, workload))
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.randoms(use_true_random=False))
+@drawn(st.randoms(use_true_random=False), fast=15, full=60)
 def test_a_bound_with_absent_records_and_several_costs_is_not_below_the_truth(rng):
     base = random_metric(rng, axes=3, plain=True)
     while base.universe.size > 60:
@@ -63,7 +62,7 @@ def two_tables():
 
 
 def test_the_presence_of_a_record_counts_in_every_part_of_a_choice():
-    """A choice among two tables with different scales: the second one, with less noise, is what presence shows."""
+    """A selection among two tables with different scales: the second one, with less noise, is what presence shows."""
     d = two_tables()
     workload = gather(dx.table("a", "b"), dx.table("b", "c")).on(d.universe)
     cost = SelectionCost(workload, np.repeat([10.0, 1.0], 9))
@@ -121,7 +120,7 @@ def test_a_share_in_a_ledger_is_the_upper_bound(tmp_path):
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger, no_room():
         bound = max_ratio(cost, d)
         assert bound.lower < bound.upper
-        assert ledger.reserve(cost, asked, request="r").share >= bound.upper
+        assert ledger.reserve(cost, asked, request="r").budget >= bound.upper
 
 
 def test_a_new_version_is_refused_where_only_the_lower_bound_fits(tmp_path):
@@ -148,6 +147,6 @@ def test_a_share_under_a_new_version_is_the_upper_bound(tmp_path):
         bound = max_ratio(cost, new)
         assert bound.lower < bound.upper <= 1
         (entry,) = Ledger.adopting(path, new, dataset="p").entries
-        assert entry.share >= bound.upper
+        assert entry.budget >= bound.upper
     with Ledger.open(path, new, dataset="p", new_ledger=True) as ledger:
-        assert ledger.entries()[0].share >= bound.upper
+        assert ledger.entries()[0].budget >= bound.upper

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
+from contracts.long_forms import drawn
 from contracts.oracle_brute import brute
-from contracts.random_models import random_metric, random_questions, random_scales
+from contracts.random_models import random_metric, random_queries, random_scales
 from dxprivacy import metrics
 from dxprivacy.errors import MetricError
 from dxprivacy.privacy import max_ratio, sensitivity
@@ -26,11 +27,10 @@ from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.randoms(use_true_random=False))
+@drawn(st.randoms(use_true_random=False), fast=40, full=150)
 def test_max_ratio_equals_all_pairs_in_fractions(rng):
     metric = random_metric(rng)
-    workload = random_questions(rng, metric.universe).on(metric.universe)
+    workload = random_queries(rng, metric.universe).on(metric.universe)
     scales = random_scales(rng, workload)
     if rng.random() < 0.1:
         scales[rng.randrange(len(scales))] = 0.0
@@ -46,7 +46,7 @@ def test_max_ratio_equals_all_pairs_in_fractions(rng):
 @given(st.randoms(use_true_random=False))
 def test_max_ratio_with_irrational_distances_is_an_upper_bound_within_two_to_the_minus_fifty(rng):
     metric = random_metric(rng, places=True)
-    workload = random_questions(rng, metric.universe).on(metric.universe)
+    workload = random_queries(rng, metric.universe).on(metric.universe)
     loss = LaplaceCost(workload, random_scales(rng, workload))
     bound = max_ratio(loss, metric)
     truth = brute(loss, metric)
@@ -61,7 +61,7 @@ def test_sums_of_costs_are_compared_like_single_ones(rng):
     metric = random_metric(rng)
     costs = []
     for _ in range(rng.randint(1, 3)):
-        workload = random_questions(rng, metric.universe).on(metric.universe)
+        workload = random_queries(rng, metric.universe).on(metric.universe)
         costs.append(LaplaceCost(workload, random_scales(rng, workload)))
     total = SumCost(metric.universe, costs)
     assert max_ratio(total, metric).upper == brute(total, metric)
@@ -72,7 +72,7 @@ def test_sums_of_costs_are_compared_like_single_ones(rng):
 def test_exact_losses_are_those_of_the_dense_rows_one_by_one_and_together(rng):
     metric = random_metric(rng)
     universe, size = metric.universe, metric.universe.size
-    workload = random_questions(rng, universe).on(universe)
+    workload = random_queries(rng, universe).on(universe)
     Q, scales = workload.dense(), random_scales(rng, workload)
     if rng.random() < 0.3:
         scales[rng.randrange(len(scales))] = 0.0
@@ -100,7 +100,7 @@ EMPTY = {sum: {"start": F(0)}, max: {"default": F(0)}}
 def test_too_many_contexts_give_a_sound_upper_bound_that_says_so(rng):
     """The same instances, forced onto the loose rules: never below the truth, and labeled."""
     metric = random_metric(rng, axes=3)
-    workload = random_questions(rng, metric.universe).on(metric.universe)
+    workload = random_queries(rng, metric.universe).on(metric.universe)
     loss = LaplaceCost(workload, random_scales(rng, workload))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generating_pairs, "MAX_PAIRS", 0)
@@ -118,7 +118,7 @@ def test_reducing_to_the_closest_pair_of_two_classes_loses_nothing(rng):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(value_classes, "_DENSE_CLASSES", 0)
         metric = random_metric(rng, places=True)
-        workload = random_questions(rng, metric.universe).on(metric.universe)
+        workload = random_queries(rng, metric.universe).on(metric.universe)
         loss = LaplaceCost(workload, random_scales(rng, workload))
         plain = max_ratio(loss, metric)
     assert max_ratio(loss, metric).upper == plain.upper
@@ -222,7 +222,7 @@ def test_zero_distances_do_not_matter_to_a_query_that_does_not_separate_them():
     assert sensitivity([[1, 1, 0]], d).upper == 1
 
 
-def test_sensitivity_is_in_the_questions_own_units():
+def test_sensitivity_is_in_the_queries_own_units():
     d = metrics.constant(3, "0.5")
     assert sensitivity([[0.25, 0, 1]], d).upper == 2
     u = Universe([Integers(name="age", low=0, high=100, has_other=False)])
@@ -286,5 +286,5 @@ def test_of_a_planned_quantile_no_pair_is_above_its_certificate():
     how = "max"
     """
     metric = dx.Policy.parse(text).metric
-    plan = dx.plan("quantile 0.01 of n0 by n1 width 0", metric, rows=100, share=F(9, 10))
+    plan = dx.plan("quantile 0.01 of n0 by n1 width 0", metric, n_records=100, budget=F(9, 10))
     assert plan.certificate.ratio == brute(plan.cost, metric)

@@ -8,7 +8,7 @@ from dxprivacy.errors import DxError
 from dxprivacy.ledger import ledger_budget
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.metrics import metric as metrics_base
-from dxprivacy.privacy import closest_told_apart, max_ratio
+from dxprivacy.privacy import max_ratio, strictest_pair
 from dxprivacy.privacy.costs import LaplaceCost
 from dxprivacy.queries.asking import gather
 
@@ -21,12 +21,12 @@ def a_case(seed):
     middle = rng.random((rows, 2)) * 10
     kind = seed % 3
     if kind == 0:
-        questions = rng.integers(0, 50, (rows, n))
+        queries = rng.integers(0, 50, (rows, n))
     elif kind == 1:
-        questions = np.round(100 * np.exp(-((points - middle[:, None]) ** 2).sum(axis=2) / 20)).astype(int)
+        queries = np.round(100 * np.exp(-((points - middle[:, None]) ** 2).sum(axis=2) / 20)).astype(int)
     else:
-        questions = (np.abs(points - middle[:, None]).max(axis=2) < 3).astype(int)
-    return dx.metrics.euclidean(points, epsilon_per_unit=0.5), questions
+        queries = (np.abs(points - middle[:, None]).max(axis=2) < 3).astype(int)
+    return dx.metrics.euclidean(points, epsilon_per_unit=0.5), queries
 
 
 def both(monkeypatch, work):
@@ -40,9 +40,9 @@ def both(monkeypatch, work):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_least_loss_is_the_same_whether_pairs_are_searched_for_or_listed(monkeypatch, seed):
     def loss():
-        metric, questions = a_case(seed)
-        plan = make_plan(questions, metric, method="optimal")
-        assert plan.certificate.ratio <= plan.share
+        metric, queries = a_case(seed)
+        plan = make_plan(queries, metric, method="optimal")
+        assert plan.certificate.ratio <= plan.budget
         assert plan.certificate.gap <= 1e-6
         return float(np.sum(np.square(plan.scales)))
 
@@ -53,10 +53,10 @@ def test_the_least_loss_is_the_same_whether_pairs_are_searched_for_or_listed(mon
 @pytest.mark.parametrize("method", ["same-scale", "optimal", "fill", "psa"])
 def test_searched_plans_fit_beside_what_was_spent(monkeypatch, method):
     def scales():
-        metric, questions = a_case(1)
-        first = make_plan(questions[:1], metric, method="same-scale", share="50%")
-        plan = make_plan(questions[1:], metric, method=method, spent=first.cost)
-        total = dx.accounting.costs.SumCost(metric.universe, [first.cost, plan.cost])
+        metric, queries = a_case(1)
+        first = make_plan(queries[:1], metric, method="same-scale", budget="50%")
+        plan = make_plan(queries[1:], metric, method=method, spent=first.cost)
+        total = dx.privacy.costs.SumCost(metric.universe, [first.cost, plan.cost])
         assert max_ratio(total, metric).upper <= 1
         return np.array(plan.scales)
 
@@ -70,8 +70,8 @@ def test_searched_plans_fit_beside_what_was_spent(monkeypatch, method):
 @pytest.mark.parametrize("seed", range(6))
 def test_the_closest_places_told_apart_are_those_of_all_pairs(monkeypatch, seed):
     def closest():
-        metric, questions = a_case(seed)
-        return closest_told_apart(gather(questions).on(metric.universe), metric).distance
+        metric, queries = a_case(seed)
+        return strictest_pair(gather(queries).on(metric.universe), metric).distance
 
     ours, theirs = both(monkeypatch, closest)
     assert ours == pytest.approx(theirs, rel=1e-12)
@@ -80,11 +80,11 @@ def test_the_closest_places_told_apart_are_those_of_all_pairs(monkeypatch, seed)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_most_used_places_are_those_of_all_pairs(monkeypatch, seed):
     def used():
-        metric, questions = a_case(seed)
-        cost = LaplaceCost(gather(questions).on(metric.universe), np.arange(1.0, len(questions) + 1))
-        spent = dx.accounting.costs.SumCost(metric.universe, [cost])
-        shares = [u.share for u in ledger_budget.most_used(spent, metric, 5)]
-        return shares + [u.share for u in ledger_budget.used_by_attribute(spent, metric)[metric.universe.names[0]]]
+        metric, queries = a_case(seed)
+        cost = LaplaceCost(gather(queries).on(metric.universe), np.arange(1.0, len(queries) + 1))
+        spent = dx.privacy.costs.SumCost(metric.universe, [cost])
+        budgets = [u.fraction for u in ledger_budget.most_used(spent, metric, 5)]
+        return budgets + [u.fraction for u in ledger_budget.used_by_attribute(spent, metric)[metric.universe.names[0]]]
 
     ours, theirs = both(monkeypatch, used)
     assert ours == pytest.approx(theirs, rel=1e-12)
@@ -92,11 +92,11 @@ def test_the_most_used_places_are_those_of_all_pairs(monkeypatch, seed):
 
 def test_what_fits_beside_the_spent_is_the_same_whether_pairs_are_searched_for_or_listed(monkeypatch):
     def hint():
-        metric, questions = a_case(1)
-        costs = [make_plan(questions[k : k + 2], metric, method="same-scale").cost for k in (0, 1)]
+        metric, queries = a_case(1)
+        costs = [make_plan(queries[k : k + 2], metric, method="same-scale").cost for k in (0, 1)]
         with pytest.raises(DxError) as error:
             ledger_budget.require_budget([costs[0]], 1, costs[1], 1, metric)
-        return [str(h) for h in error.value.hints if "share" in str(h)]
+        return [str(h) for h in error.value.hints if "budget" in str(h)]
 
     ours, theirs = both(monkeypatch, hint)
     assert ours == theirs

@@ -22,7 +22,7 @@ POLICY = dx.metrics.attributes(SURVEY, {"sex": 1, "job": 0.5, "age": {"epsilon":
 
 def simulated(plan, counts):
     """Mean squared error over all answers, with its standard error, and the plan's."""
-    exact = make_plan(plan.questions, plan.metric, method="same-scale", rows=plan.records)
+    exact = make_plan(plan.queries, plan.metric, method="same-scale", n_records=plan.records)
     truth = np.array(
         [
             exact.interval(a, exact.workload.answer(counts).tolist(), int(counts.sum()))[0]
@@ -44,7 +44,7 @@ def errs_as_it_says(plan, counts):
 
 @pytest.mark.parametrize("method", [*OWN, "auto"])
 @pytest.mark.parametrize(
-    "questions",
+    "queries",
     [
         ["ranges age"],
         ["marginals 2"],
@@ -53,9 +53,9 @@ def errs_as_it_says(plan, counts):
     ],
     ids=lambda q: " + ".join(q),
 )
-def test_errors_are_those_of_the_plan(method, questions):
+def test_errors_are_those_of_the_plan(method, queries):
     counts = np.random.default_rng(7).integers(0, 30, SURVEY.size)
-    plan = make_plan(questions, POLICY, method=method, rows=int(counts.sum()))
+    plan = make_plan(queries, POLICY, method=method, n_records=int(counts.sum()))
     assert errs_as_it_says(plan, counts)
 
 
@@ -70,17 +70,17 @@ def test_intervals_of_worked_out_answers_cover_at_least_as_often_as_they_say():
     assert inside.mean() <= 0.99
 
 
-@pytest.mark.parametrize("questions", [["ranges age"], ["marginals 2"], ["count by sex, job", "sum age by sex"]])
+@pytest.mark.parametrize("queries", [["ranges age"], ["marginals 2"], ["count by sex, job", "sum age by sex"]])
 @pytest.mark.soak
-def test_errors_are_those_of_the_plan_after_a_search(questions):
-    test_errors_are_those_of_the_plan("matrix", questions)
+def test_errors_are_those_of_the_plan_after_a_search(queries):
+    test_errors_are_those_of_the_plan("matrix", queries)
 
 
 @pytest.mark.parametrize("n", [1, 4, 20])
 def test_a_biased_plan_errs_as_it_says_where_the_data_are_worst_for_it(n):
     d = dx.metrics.line(6, 0.2)
     row = [[0, 1, 2, 3, 4, 7]]
-    plan = make_plan(row, d, method="biased", rows=n)
+    plan = make_plan(row, d, method="biased", n_records=n)
     assert not plan.measured.as_asked
     moved = np.abs(plan.counted.dense()[0] * float(plan.counted.units[0]) - np.array(row[0]))
     counts = np.zeros(6, dtype=np.int64)
@@ -97,7 +97,7 @@ def test_two_elements_and_one_query_gain_what_theory_says(nd, ratio):
     d = dx.metrics.from_matrix([[0, 0.01], [0.01, 0]])
     n = round(nd / 0.01)
     row = [[0, 1]]
-    biased, plain = (make_plan(row, d, method=m, rows=n) for m in ("biased", "optimal"))
+    biased, plain = (make_plan(row, d, method=m, n_records=n) for m in ("biased", "optimal"))
     found = biased.expected_rmse[0] / plain.expected_rmse[0]
     assert found == pytest.approx(ratio, rel=0.01)
     if nd == 64:

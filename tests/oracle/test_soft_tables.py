@@ -1,16 +1,17 @@
-"""Questions made of several rows, soft tables among them: fast paths against all pairs, in exact fractions."""
+"""Queries made of several rows, soft tables among them: fast paths against all pairs, in exact fractions."""
 
 from fractions import Fraction as F
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from contracts.check_workload import check_workload
+from contracts.long_forms import drawn
 from contracts.oracle_brute import brute
-from contracts.random_models import random_derived, random_metric, random_questions, random_scales
-from dxprivacy.errors import QuestionError
+from contracts.random_models import random_derived, random_metric, random_queries, random_scales
+from dxprivacy.errors import QueryError
 from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import LaplaceCost, SelectionCost
 from dxprivacy.privacy.search import generating_pairs
@@ -28,7 +29,7 @@ def derived(rng, universe):
     assume(asked is not None)
     try:
         return asked, asked.on(universe)
-    except QuestionError:  # nothing valid is left, or a single value
+    except QueryError:  # nothing valid is left, or a single value
         assume(False)
 
 
@@ -48,15 +49,13 @@ def random_soft(rng, universe) -> Workload:
     return Workload(universe, (block,), RowByRow(block.rows, block.unit), ("soft",))
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.randoms(use_true_random=False))
+@drawn(st.randoms(use_true_random=False), fast=15, full=150)
 def test_soft_tables_are_their_matrices(rng):
     metric = random_metric(rng, axes=rng.randint(1, 3))
     check_workload(random_soft(rng, metric.universe))
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.randoms(use_true_random=False))
+@drawn(st.randoms(use_true_random=False), fast=50, full=200)
 def test_the_widest_pair_of_a_soft_table_is_that_of_all_pairs(rng):
     universe = random_metric(rng, axes=rng.randint(1, 3)).universe
     workload = random_soft(rng, universe)
@@ -74,15 +73,13 @@ def test_the_widest_pair_of_a_soft_table_is_that_of_all_pairs(rng):
         assert block.widest(weights, absent=absent) is None
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.randoms(use_true_random=False))
-def test_questions_of_several_rows_are_their_matrices(rng):
+@drawn(st.randoms(use_true_random=False), fast=10, full=60)
+def test_queries_of_several_rows_are_their_matrices(rng):
     metric = random_metric(rng)
     check_workload(derived(rng, metric.universe)[1])
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.randoms(use_true_random=False))
+@drawn(st.randoms(use_true_random=False), fast=20, full=200)
 def test_max_ratio_of_soft_tables_equals_all_pairs(rng):
     metric = random_metric(rng)
     workload = random_soft(rng, metric.universe) if rng.random() < 0.5 else derived(rng, metric.universe)[1]
@@ -95,20 +92,18 @@ def test_max_ratio_of_soft_tables_equals_all_pairs(rng):
         assert bound.upper == bound.lower == brute(loss, metric)
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.randoms(use_true_random=False))
-def test_beside_other_questions_and_irrational_distances(rng):
+@drawn(st.randoms(use_true_random=False), fast=10, full=60)
+def test_beside_other_queries_and_irrational_distances(rng):
     metric = random_metric(rng, places=True)
     asked, _ = derived(rng, metric.universe)
-    workload = Stack((asked, *random_questions(rng, metric.universe).questions)).on(metric.universe)
+    workload = Stack((asked, *random_queries(rng, metric.universe).queries)).on(metric.universe)
     loss = LaplaceCost(workload, random_scales(rng, workload))
     bound = max_ratio(loss, metric)
     assert bound.upper == brute(loss, metric)
     assert bound.exact
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.randoms(use_true_random=False))
+@drawn(st.randoms(use_true_random=False), fast=15, full=60)
 def test_loose_rules_and_largest_losses_are_not_below_the_truth(rng):
     metric = random_metric(rng, axes=3)
     workload = random_soft(rng, metric.universe) if rng.random() < 0.5 else derived(rng, metric.universe)[1]
@@ -124,8 +119,7 @@ def test_loose_rules_and_largest_losses_are_not_below_the_truth(rng):
     assert largest_loss(loss)[0] >= most * (1 - 1e-12)
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.randoms(use_true_random=False))
+@drawn(st.randoms(use_true_random=False), fast=50, full=150)
 def test_stronger_values_of_one_kind_show_more_in_every_row(rng):
     """Beside the stronger of two values of one kind, a move along another attribute changes no row by less."""
     metric = random_metric(rng, axes=rng.randint(2, 3))
@@ -146,8 +140,8 @@ def test_stronger_values_of_one_kind_show_more_in_every_row(rng):
 def test_soft_groups_stand_along_one_attribute_beside_others():
     universe = Universe([Integers(name="age", low=0, high=3), Values(name="sex", values=("F", "M"))])
     beside = OneHot(universe, {}, {})
-    with pytest.raises(QuestionError, match="column for each value"):
+    with pytest.raises(QueryError, match="column for each value"):
         SoftTable(0, np.ones((2, 3), dtype=np.int64), beside)
     sexes = OneHot(universe, {1: Factor(np.array([0, 1, -1]), np.ones(3, dtype=np.int64))}, {1: 2})
-    with pytest.raises(QuestionError, match="groups of others"):
+    with pytest.raises(QueryError, match="groups of others"):
         SoftTable(1, np.ones((2, 3), dtype=np.int64), sexes)

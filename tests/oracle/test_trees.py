@@ -6,11 +6,12 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
+from contracts.long_forms import mostly_slow, seeds
 from contracts.oracle_brute import brute
 from dxprivacy.metrics import metric as metrics_base
 from dxprivacy.metrics.attribute_sum import AttributeSum
-from dxprivacy.metrics.closed_forms import Constant, Line
-from dxprivacy.metrics.derived_metrics import Capped, Scaled, Together
+from dxprivacy.metrics.closed_forms import Constant, LineMetric
+from dxprivacy.metrics.derived_metrics import Capped, CombinedMetric, Scaled
 from dxprivacy.metrics.place_metrics import Euclidean, GreatCircle, Minkowski
 from dxprivacy.metrics.with_other import WithAbsent, WithOther
 from dxprivacy.privacy import max_ratio
@@ -82,7 +83,7 @@ def places(rng, n):
             if wrap == 0
             else Capped(metric, part)
             if wrap == 1
-            else Together("max", [Constant(alone, part), metric])
+            else CombinedMetric("max", [Constant(alone, part), metric])
         )
     return metric
 
@@ -140,7 +141,9 @@ def an_instance(rng):
         second = Values(name="sex", values=("a", "b", "c"), has_other=False)
         universe = Universe([*metric.universe.attributes, second])
         other = (
-            Line(Universe([second]), range(3), F(1, 3)) if rng.random() < 0.5 else Constant(Universe([second]), F(1))
+            LineMetric(Universe([second]), range(3), F(1, 3))
+            if rng.random() < 0.5
+            else Constant(Universe([second]), F(1))
         )
         metric = AttributeSum(universe, [metric, other])
     if rng.random() < 0.15:
@@ -165,7 +168,7 @@ def compare(seed):
         assert loss.exact(*bound.witness) / metric.exact(*bound.witness) >= truth / (1 + SLACK)
 
 
-@pytest.mark.parametrize("group", range(15))
+@pytest.mark.parametrize("group", mostly_slow(range(15), [5, 10]))
 def test_a_walk_finds_the_largest_ratio_of_all_pairs(small_trees, group):
     for seed in range(group * 20, group * 20 + 20):
         compare(seed)
@@ -262,8 +265,8 @@ def test_very_many_equal_places_and_one_far_away_are_no_trouble(small_trees):
     assert 7 in bound.witness
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("crowd", [95, 100, 105])
+@pytest.mark.parametrize("seed", seeds(3, fast=1))
+@pytest.mark.parametrize("crowd", mostly_slow([95, 100, 105], [100]))
 def test_a_crowd_closer_than_the_sphere_can_tell_is_never_taken_for_decided(crowd, seed):
     """More pairs came back than are kept, and what was left out was once not said."""
     rng = np.random.default_rng(seed)

@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from contracts.random_models import random_metric, random_questions, random_scales
-from dxprivacy.ledger.worst_case_so_far import SoFar, worst_of
+from contracts.random_models import random_metric, random_queries, random_scales
+from dxprivacy.ledger.ledger_budget import SoFar, worst_of
 from dxprivacy.privacy import largest_loss
 from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.privacy.search.worst_case import WorstCase
@@ -18,7 +18,7 @@ def every_pair(loss):
 
 
 def random_cost(rng, universe):
-    workload = random_questions(rng, universe).on(universe)
+    workload = random_queries(rng, universe).on(universe)
     kind = SelectionCost if rng.random() < 0.2 else LaplaceCost
     return kind(workload, random_scales(rng, workload))
 

@@ -1,4 +1,4 @@
-"""Blowfish with public counts: how many people move together, what that loses, and where no share is enough."""
+"""Blowfish with public counts: how many people move together, what that loses, and where no budget is enough."""
 
 import math
 from fractions import Fraction as F
@@ -42,7 +42,9 @@ def test_a_known_table_of_an_attribute_moves_as_many_people_as_it_has_values(k):
 
 
 def test_the_loss_of_a_cycle_is_attained_by_a_release():
-    """The largest log ratio of two Laplace laws is the weighted distance of the true answers: here all of transport."""
+    """The largest log ratio of two Laplace distributions is the weighted distance of the true answers: here all of
+    transport.
+    """
     plan = dx.plan(dx.table("region", "ill"), dx.metrics.constant(blowfish.people, 1), method="optimal")
     group = [(0, 3), (2, 5), (4, 1)]
     change = np.zeros(6, dtype=np.int64)
@@ -60,7 +62,7 @@ def test_the_loss_of_a_cycle_is_attained_by_a_release():
 def test_a_share_of_one_over_the_largest_group_keeps_the_guarantee_for_all_groups(known):
     d = dx.metrics.attributes(blowfish.people, {"region": 1, "ill": "0.8"})
     size, groups = blowfish.together(known, SECRETS)
-    plan = dx.plan(dx.table("region", "ill"), d, share=F(1, size), method="optimal")
+    plan = dx.plan(dx.table("region", "ill"), d, budget=F(1, size), method="optimal")
     whole = dx.plan(dx.table("region", "ill"), d, method="optimal")
     most = [max(d.exact(i, j) for i, j in group) for group in groups]
     assert all(blowfish.told(plan.cost, group).upper <= far for group, far in zip(groups, most, strict=True))
@@ -78,8 +80,8 @@ def test_where_a_public_value_balances_a_secret_no_share_is_enough():
     inf = math.inf
     d = dx.metrics.from_matrix([[0, 1, inf, inf], [1, 0, inf, inf], [inf, inf, 0, inf], [inf, inf, inf, 0]])
     assert blowfish.told(d, [(0, 1), (3, 2)]).upper == inf
-    for share in (1, F(1, 1000)):
-        plan = dx.plan([[1, 0, 0, 0], [0, 0, 1, 0]], d, share=share)
+    for budget in ("100%", F(1, 1000)):
+        plan = dx.plan([[1, 0, 0, 0], [0, 0, 1, 0]], d, budget=budget)
         assert plan.scales[1] == 0  # the south is exact: known total - south = north
 
 

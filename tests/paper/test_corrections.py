@@ -17,7 +17,7 @@ def is_metric(table):
     return all(table[i][k] <= table[i][j] + table[j][k] for i, j, k in itertools.product(n, repeat=3))
 
 
-def test_7_neighbors_are_tables_of_equal_size_so_constant_questions_are_exact():
+def test_7_neighbors_are_tables_of_equal_size_so_constant_queries_are_exact():
     """Printed, x and x' may differ by two added records; then counting everybody would need noise."""
     plan = dx.plan([[1, 1, 1], [1, 0, 0]], dx.metrics.constant(3, 1))
     assert plan.scales[0] == 0
@@ -29,7 +29,7 @@ def test_7_neighbors_are_tables_of_equal_size_so_constant_questions_are_exact():
 def test_9_the_printed_blowfish_threshold_is_no_metric():
     printed = [[F(0), F(1), math.inf], [F(1), F(0), F(1)], [math.inf, F(1), F(0)]]  # points at 0, T, 2T
     assert not is_metric(printed)
-    closed = dx.metrics.blowfish([[0], [5], [10]], 1, within=5)
+    closed = dx.metrics.blowfish([[0], [5], [10]], 1, threshold=5)
     assert is_metric([[closed.exact(i, j) for j in range(3)] for i in range(3)])
     assert closed.exact(0, 2) == 2
     for q in ([[1, 0, 0]], [[0, 1, 0]], [[1, 0, 2]]):  # closing changes no noise
@@ -38,7 +38,7 @@ def test_9_the_printed_blowfish_threshold_is_no_metric():
 
 
 def test_9_the_smooth_threshold_is_a_metric():
-    smooth = dx.metrics.smooth([[0], [3], [5], [12]], 1, within=5)
+    smooth = dx.metrics.smooth([[0], [3], [5], [12]], 1, threshold=5)
     assert is_metric([[smooth.exact(i, j) for j in range(4)] for i in range(4)])
 
 
@@ -89,7 +89,7 @@ def test_15_there_are_as_many_constraints_as_pairs(n):
     assert sum(len(i) for i, _ in d.generators()) <= n * (n - 1) // 2  # printed: about 2^N
 
 
-def test_16_the_question_that_counts_everybody_is_not_answered_exactly_where_records_may_be_absent():
+def test_16_the_query_that_counts_everybody_is_not_answered_exactly_where_records_may_be_absent():
     everybody = [[1, 1, 1]]
     assert dx.plan(everybody, dx.metrics.line(3, 1)).scales == (0.0,)  # as the paper's remark would have it
     unbounded = dx.metrics.with_absent(dx.metrics.line(3, 1), "0.25", max_records=100)

@@ -88,7 +88,7 @@ def test_with_epsilon_1_infinite_the_harmless_answer_is_exact():
     assert "exact" in str(plan)
 
 
-def test_yes_and_no_are_one_question_because_n_is_public():
+def test_yes_and_no_are_one_query_because_n_is_public():
     d = metric()
     assert dx.sensitivity(dx.count(native="Y"), d).upper == dx.sensitivity(dx.count(native="N"), d).upper
 

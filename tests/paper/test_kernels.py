@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.mechanisms.linear.planning.standard_dp import standard_sensitivities
+from dxprivacy.mechanisms.linear.planning.standard_quantiles import standard_sensitivities
 from dxprivacy.paper.experiment import SIZE, Settings
 from dxprivacy.paper.kernels import Reach, improvement, own_scales, quantiles
 from dxprivacy.paper.metric_families import FAMILIES, family_metric
@@ -41,12 +41,12 @@ def test_the_improvement_factor_is_that_of_a_plan():
     factors = improvement(queries, Reach.of(metric), metric.closest.distance)
     for query, factor in zip(queries, factors, strict=True):
         plan = dx.plan(query[None, :], metric)
-        (plain,) = plan.baselines.questions[0].scales
+        (plain,) = plan.baselines.queries[0].scales
         assert factor == pytest.approx(plain / plan.scales[0], rel=1e-6)
 
 
 def test_a_query_that_nothing_limits_gains_infinitely_and_quantiles_bear_it():
-    far = Reach.of(dx.metrics.blowfish([[0.0], [9.0]], 1, within=1))
+    far = Reach.of(dx.metrics.blowfish([[0.0], [9.0]], 1, threshold=1))
     assert len(far.distances) == 0
     factors = improvement(np.array([[0.0, 1.0]]), far, 1.0)
     assert np.isinf(factors).all()
@@ -60,7 +60,7 @@ def test_measured_scales_are_those_of_plans(kind, rows):
     Q = random_matrix(SETTINGS, 0, kind, rows)
     found = certified_scales(Q, metric)
     for method in METHODS:
-        plan = dx.plan(Q, metric, method=method, loss="geomean" if method == "optimal" else "l2")
+        plan = dx.plan(Q, metric, method=method, objective="geometric" if method == "optimal" else "squared")
         assert tuple(found.by_method[method]) == plan.scales
         plain = standard_sensitivities(plan.workload)[0] / metric.closest.distance
         factors = plain / np.array(plan.scales)
@@ -79,7 +79,7 @@ def test_totals_of_ranges_are_those_of_plans(policy, n):
     epsilon = "0.001"  # so much noise that the steps of the grid do not show
     reach = POLICIES[policy]
     cells = np.arange(float(n))[:, None]
-    metric = dx.metrics.blowfish(cells, epsilon, within=reach or n)
+    metric = dx.metrics.blowfish(cells, epsilon, threshold=reach or n)
     per = 1e-6
     asked = dx.plan(all_ranges(n), metric, method="same-scale")
     assert per * (asked.expected_rmse**2).sum() == pytest.approx(asked_total(n, *pairs_within(n, reach)), rel=1e-4)

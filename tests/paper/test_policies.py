@@ -56,9 +56,9 @@ def test_it_is_checked_planned_and_released(name, tmp_path):
     assert page.startswith("✓ valid")
     data = tmp_path / "people.csv"
     simulate(policy, data)
-    questions = dx.load_questions(FOLDER / name / "questions.toml")
+    queries = dx.load_queries(FOLDER / name / "queries.toml")
     with dx.Session(policy, data, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
-        plan = session.plan(questions)
+        plan = session.plan(queries)
         assert plan.certificate.ratio <= 1
         release = session.release(plan, anyway=True)
         assert len(release.answers) == len(plan.workload.answers)

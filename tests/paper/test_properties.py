@@ -13,7 +13,7 @@ import pytest
 import dxprivacy as dx
 from contracts.methods import standard_plan
 from contracts.oracle_brute import brute
-from contracts.random_models import random_metric, random_questions
+from contracts.random_models import random_metric, random_queries
 from dxprivacy.errors import BudgetExceeded
 from dxprivacy.ledger import Ledger
 from dxprivacy.privacy.costs import SumCost
@@ -21,7 +21,7 @@ from dxprivacy.privacy.costs import SumCost
 REACH = 80
 
 
-def law(answer, scale):
+def distribution(answer, scale):
     """The probabilities of answer + discrete Laplace noise: below -REACH, -REACH .. REACH, above."""
     p = math.exp(-1 / scale)
     tails = [(p ** (REACH + 1 + answer)) / (1 + p), (p ** (REACH + 1 - answer)) / (1 + p)]
@@ -34,7 +34,7 @@ def largest_log_ratio(one, other):
 
 
 def one_row(rng):
-    """A certified plan for one question of whole numbers, and what it does to two neighboring data sets."""
+    """A certified plan for one query of whole numbers, and what it does to two neighboring data sets."""
     metric = dx.metrics.line(4, F(rng.randint(1, 8), 8))
     plan = standard_plan([[rng.randint(0, 3) for _ in range(3)] + [4]], metric)
     x = [rng.randint(1, 3) for _ in range(4)]
@@ -42,32 +42,32 @@ def one_row(rng):
     y = list(x)
     y[i] -= 1
     y[j] += 1
-    laws = [law(int(plan.workload.answer(np.array(data))[0]), plan.scales[0]) for data in (x, y)]
-    return plan, (i, j), laws
+    distributions = [distribution(int(plan.workload.answer(np.array(data))[0]), plan.scales[0]) for data in (x, y)]
+    return plan, (i, j), distributions
 
 
 def test_1_1_no_function_of_the_outcome_tells_more_than_the_outcome():
     rng, chance = random.Random(1), np.random.default_rng(1)
     for _ in range(20):
-        plan, pair, laws = one_row(rng)
+        plan, pair, distributions = one_row(rng)
         allowed = float(plan.metric.exact(*pair))
-        before = largest_log_ratio(*laws)
+        before = largest_log_ratio(*distributions)
         assert before <= float(plan.cost.exact(*pair)) + 1e-9 <= allowed + 2e-9
-        randomized = chance.dirichlet(np.ones(5), size=len(laws[0]))  # any outcome to any of five, by chance
-        assert largest_log_ratio(*(p @ randomized for p in laws)) <= before + 1e-9
+        randomized = chance.dirichlet(np.ones(5), size=len(distributions[0]))  # any outcome to any of five, by chance
+        assert largest_log_ratio(*(p @ randomized for p in distributions)) <= before + 1e-9
         values = np.clip(np.arange(-REACH - 1, REACH + 2), -REACH, REACH)
         ours = dx.post.whole(dx.post.nonnegative(values / 3)).values  # our own helpers are such functions
-        merged = [np.bincount((ours - ours.min()).astype(int), weights=p) for p in laws]
+        merged = [np.bincount((ours - ours.min()).astype(int), weights=p) for p in distributions]
         possible = merged[0] > 0
         assert largest_log_ratio(*(m[possible] for m in merged)) <= before + 1e-9
 
 
-def test_1_2_losses_add_up_also_where_the_second_question_depends_on_the_first_answer():
+def test_1_2_losses_add_up_also_where_the_second_query_depends_on_the_first_answer():
     rng = random.Random(2)
     for _ in range(10):
         metric = dx.metrics.line(4, 1)
         first, *second = (
-            standard_plan([[rng.randint(0, 3) for _ in range(3)] + [5]], metric, share=F(1, rng.randint(2, 3)))
+            standard_plan([[rng.randint(0, 3) for _ in range(3)] + [5]], metric, budget=F(1, rng.randint(2, 3)))
             for _ in range(3)
         )
         x = np.array([rng.randint(1, 3) for _ in range(4)])
@@ -77,7 +77,7 @@ def test_1_2_losses_add_up_also_where_the_second_question_depends_on_the_first_a
         y[j] += 1
 
         def outcome(plan, data):
-            return law(int(plan.workload.answer(data)[0]), plan.scales[0])
+            return distribution(int(plan.workload.answer(data)[0]), plan.scales[0])
 
         joint = []
         for data in (x, y):
@@ -99,11 +99,11 @@ def test_1_2_a_filter_stops_an_adaptive_analyst_before_any_pair_is_overspent(tmp
         with Ledger.open(tmp_path / f"{turn}.db", metric, dataset="d", new_ledger=True) as ledger:
             for step in range(8):
                 # Whatever was answered decides what is asked, and for how much: to the ledger it is all the same.
-                share = F(rng.randint(2, 7), 10)
-                plan = standard_plan(random_questions(rng, metric.universe), metric, rows=9, share=share)
+                budget = F(rng.randint(2, 7), 10)
+                plan = standard_plan(random_queries(rng, metric.universe), metric, n_records=9, budget=budget)
                 before = len(ledger.entries())
                 try:
-                    ledger.reserve(plan.cost, plan.questions, request=str(step))
+                    ledger.reserve(plan.cost, plan.queries, request=str(step))
                 except BudgetExceeded:
                     stopped += 1
                     assert len(ledger.entries()) == before
@@ -122,19 +122,19 @@ def survey():
     return dx.metrics.attributes(u, {"sex": 1, "native": "0.1", "age": {"epsilon": 1, "per": 2}})
 
 
-def test_1_2_questions_that_touch_different_pairs_each_have_the_whole_budget(tmp_path):
+def test_1_2_queries_that_touch_different_pairs_each_have_the_whole_budget(tmp_path):
     metric = survey()
     with Ledger.open(tmp_path / "l.db", metric, dataset="d", new_ledger=True) as ledger:
         for name in ("sex", "native", "age/5"):
             plan = standard_plan(f"count by {name}", metric)
             assert plan.certificate.ratio == 1
-            ledger.reserve(plan.cost, plan.questions, request=name)
+            ledger.reserve(plan.cost, plan.queries, request=name)
         assert 1 - 1e-9 < brute(ledger.spent, metric) <= 1  # as scalars, three times the whole budget
-        again = standard_plan("count by sex", metric, share="1%")
+        again = standard_plan("count by sex", metric, budget="1%")
         with pytest.raises(BudgetExceeded):
-            ledger.reserve(again.cost, again.questions, request="again")
+            ledger.reserve(again.cost, again.queries, request="again")
         free = standard_plan("count where age=0..1", metric)  # other neighbors on the line
-        ledger.reserve(free.cost, free.questions, request="free")
+        ledger.reserve(free.cost, free.queries, request="free")
         assert brute(ledger.spent, metric) <= 1
 
 
@@ -150,7 +150,7 @@ def test_1_3_groups_are_protected_by_the_cost_of_transport():
     rng = random.Random(4)
     for _ in range(15):
         metric = random_metric(rng, plain=True)
-        plan = standard_plan(random_questions(rng, metric.universe), metric, rows=6)
+        plan = standard_plan(random_queries(rng, metric.universe), metric, n_records=6)
         x, y = (records(rng, metric.universe.cells, 6) for _ in range(2))
         A = plan.counted.dense()[:, : metric.universe.cells]
         apart = np.abs(A @ (x - y)).tolist()

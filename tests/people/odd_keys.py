@@ -102,14 +102,14 @@ def person(parts: list[str | None], no_key: str, row: int) -> str:
     return texts[0] if len(texts) == 1 else "".join(f"{len(text.encode())}:{text}" for text in texts)
 
 
-def by_hand(whose: list[str], cells: list[int], at_most: int, no_key: str) -> tuple[Counter[int], int]:
+def by_hand(whose: list[str], cells: list[int], max_rows: int, no_key: str) -> tuple[Counter[int], int]:
     """Kept rows by cell, and the number of people."""
     rows: dict[str, list[int]] = {}
     for who, cell in zip(whose, cells, strict=True):
         rows.setdefault(who, []).append(cell)
     total: Counter[int] = Counter()
     for who, mine in rows.items():
-        total.update(mine if who.startswith("\0own") else kept_by_hand(who, mine, at_most))
+        total.update(mine if who.startswith("\0own") else kept_by_hand(who, mine, max_rows))
     return total, len(set(rows) | {"" if no_key == "one" else UNUSABLE})
 
 

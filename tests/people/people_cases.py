@@ -25,19 +25,19 @@ AGE = "[attributes.age]\nintegers = [0, 9]\nepsilon = 0.5\nper = 1\n"
 SEX = '[attributes.sex]\nfrom = "person"\nvalues = ["F", "M"]\nepsilon = 0.5\n'
 
 
-def visits(*attributes: str, at_most: int, wards: str = '"A", "B"', table: bool = False) -> str:
+def visits(*attributes: str, max_rows: int, wards: str = '"A", "B"', table: bool = False) -> str:
     """A policy of patients and their visits to wards, perhaps with a table of patients, and further attributes."""
-    people = f'[people]\nkey = "patient"\nat_most = {at_most}\n'
+    people = f'[people]\nkey = "patient"\nmax_rows = {max_rows}\n'
     if table:
         people += '[people.table]\ndata = "patients.csv"\nkey = "id"\n'
     ward = f"[attributes.ward]\nvalues = [{wards}]\nepsilon = 1.0\n"
     return f'title = "Visits"\ndataset = "visits"\n{people}{ward}{"".join(attributes)}'
 
 
-def policy_text(rng: random.Random, at_most: int) -> str:
+def policy_text(rng: random.Random, max_rows: int) -> str:
     """A policy over one or two attributes with few values, in tenths."""
     presence = f"epsilon_presence = {rng.randint(1, 30) / 10}\n" if rng.random() < 0.4 else ""
-    parts = [f'title = "T"\ndataset = "t"\n{presence}[people]\nkey = "who"\nat_most = {at_most}\n']
+    parts = [f'title = "T"\ndataset = "t"\n{presence}[people]\nkey = "who"\nmax_rows = {max_rows}\n']
     for name in ("a", "b")[: rng.choice([1, 1, 2])]:
         kind = rng.choice(["equal", "own", "line", "public"])
         if kind == "line":
@@ -58,7 +58,7 @@ def every_row(universe: dx.Policy) -> list[Row]:
     return list(itertools.product(*texts))
 
 
-def kept_by_hand(key: str, cells: list[int], at_most: int) -> Counter[int]:
+def kept_by_hand(key: str, cells: list[int], max_rows: int) -> Counter[int]:
     """The rule of docs/data.md, read literally."""
     seen: Counter[int] = Counter()
     numbered = []
@@ -66,14 +66,14 @@ def kept_by_hand(key: str, cells: list[int], at_most: int) -> Counter[int]:
         seen[cell] += 1
         told = f"{sha256(key.encode()).hexdigest()[:32]}|{cell}|{seen[cell]}"
         numbered.append((md5(told.encode()).hexdigest(), cell))
-    return Counter(cell for _, cell in sorted(numbered)[:at_most])
+    return Counter(cell for _, cell in sorted(numbered)[:max_rows])
 
 
-def apart(metric: dx.metrics.Metric, a: Counter[int], b: Counter[int], at_most: int) -> tuple[Fraction, Fraction]:
+def apart(metric: dx.metrics.Metric, a: Counter[int], b: Counter[int], max_rows: int) -> tuple[Fraction, Fraction]:
     """The average and the largest distance of the best matching, each by trying all of them."""
     absent = metric.universe.absent
-    one, two = ([*x.elements(), *[absent] * (at_most - x.total())] for x in (a, b))
+    one, two = ([*x.elements(), *[absent] * (max_rows - x.total())] for x in (a, b))
     ways = [
         [Fraction(metric.exact(i, j)) for i, j in zip(one, way, strict=True)] for way in itertools.permutations(two)
     ]
-    return min(sum(way) for way in ways) / at_most, min(max(way) for way in ways)
+    return min(sum(way) for way in ways) / max_rows, min(max(way) for way in ways)

@@ -11,6 +11,7 @@ import pytest
 from people_cases import apart, every_row, kept_by_hand, policy_text
 
 import dxprivacy as dx
+from contracts.long_forms import seeds
 from dxprivacy.engines.contribution_bounding import digest_of_key
 from dxprivacy.errors import DxError
 from dxprivacy.queries.text.query_grammar import parse
@@ -23,33 +24,33 @@ CASES = 200
 
 
 def planned(policy: dx.Policy, rng: random.Random):
-    """A plan of some questions that this policy can answer."""
-    questions = []
+    """A plan of some queries that this policy can answer."""
+    queries = []
     for text in rng.sample(ASKED, len(ASKED)):
         try:
             parse(text).on(policy.universe)
         except DxError:
             continue
-        questions.append(text)
-        if len(questions) == rng.choice([1, 2]):
+        queries.append(text)
+        if len(queries) == rng.choice([1, 2]):
             break
-    share = rng.choice(["10%", "50%", "100%"])
-    return dx.plan(questions, policy.metric, share=share, rows=10)
+    budget = rng.choice(["10%", "50%", "100%"])
+    return dx.plan(queries, policy.metric, budget=budget, n_records=10)
 
 
-@pytest.mark.parametrize("seed", range(CASES))
+@pytest.mark.parametrize("seed", seeds(CASES, fast=40))
 def test_no_two_people_are_told_apart_by_more_than_was_guaranteed(seed):
     rng = random.Random(seed)
-    at_most = rng.choice([1, 2, 2, 3])
-    policy = dx.Policy.parse(policy_text(rng, at_most))
+    max_rows = rng.choice([1, 2, 2, 3])
+    policy = dx.Policy.parse(policy_text(rng, max_rows))
     universe, written = policy.universe, policy.of_people
     plan = planned(policy, rng)
     rows = every_row(universe)
-    most = at_most + 1 if len(rows) <= 3 else at_most  # one of them has a row too many
+    most = max_rows + 1 if len(rows) <= 3 else max_rows  # one of them has a row too many
     people = [p for n in range(most + 1) for p in itertools.combinations_with_replacement(range(len(rows)), n)]
     people = people if len(people) <= 60 else rng.sample(people, 60)
     cells = [int(universe.index([dict(zip(universe.names, row, strict=True))])[0]) for row in rows]
-    kept = [kept_by_hand("p", [cells[k] for k in p], at_most) for p in people]
+    kept = [kept_by_hand("p", [cells[k] for k in p], max_rows) for p in people]
     columns = plan.counted.columns(np.arange(universe.cells))
     answers = [sum((n * columns[:, c] for c, n in x.items()), np.zeros(len(columns), dtype=np.int64)) for x in kept]
     scales = [Fraction(s) for s in plan.scales]
@@ -58,16 +59,16 @@ def test_no_two_people_are_told_apart_by_more_than_was_guaranteed(seed):
         moved = [abs(int(d)) for d in ax - ay]
         assert all(s or not d for s, d in zip(scales, moved, strict=True))  # exact answers tell nobody apart
         loss = sum((Fraction(d) / s for d, s in zip(moved, scales, strict=True) if d), Fraction(0))
-        average, largest = apart(written, x, y, at_most)
-        assert loss <= plan.share * average <= plan.share * largest
+        average, largest = apart(written, x, y, max_rows)
+        assert loss <= plan.budget * average <= plan.budget * largest
         worst = max(worst, loss)
         if rng.random() < 0.05:
-            _in_a_box(ax, ay, scales, float(plan.share * largest))
+            _in_a_box(ax, ay, scales, float(plan.budget * largest))
     assert float(worst) <= plan.worst_epsilon * (1 + 1e-9)
 
 
 def _in_a_box(ax, ay, scales, guaranteed):
-    """Outputs around both answers, by the law itself: no event is more likely than guaranteed."""
+    """Outputs around both answers, by the distribution itself: no event is more likely than guaranteed."""
     at = [k for k, s in enumerate(scales) if s][:3]
     if not at:
         return
@@ -104,22 +105,22 @@ def test_a_row_gets_its_part_of_every_distance_of_every_kind(tmp_path):
         'values = ["x", "y"]\nepsilon = 0.7\nother = { epsilon = 0.1 }',
         'values = ["x", "y", "z"]\nepsilon = { x = 0.1, y = 2.0, z = 0.4 }',
         'values = ["x", "y", "z"]\nepsilon = { x = 0.1, y = 2.0, z = 0.4 }\nbetween = "sum"',
-        "integers = [0, 5]\nepsilon = 0.5\nper = 3\nat_most = 0.6",
+        "integers = [0, 5]\nepsilon = 0.5\nper = 3\nmax_epsilon = 0.6",
         "numbers = [0, 10]\nstep = 2\nepsilon = 0.5\nper = 3",
         'dates = ["2026-01-01", "2026-01-09"]\nepsilon = 0.5\nper = "7 days"',
         'weekdays = true\nepsilon = 0.5\nper = "1 day"',
         'hours = [0, 24]\nstep = "6 hours"\ncircle = true\nepsilon = 0.5\nper = "1 hour"',
         'points = "places.csv"\nepsilon = 1.0\nper = "100 km"',
-        'points = "places.csv"\nepsilon = 1.0\nmetric = "smooth"\nwithin = "200 km"',
-        'points = "plane.csv"\nepsilon = 1.0\nmetric = "blowfish"\nwithin = 6',
-        'points = "plane.csv"\nepsilon = 1.0\nmetric = "manhattan"\nper = 2\nat_most = 3',
+        'points = "places.csv"\nepsilon = 1.0\nmetric = "smooth"\nthreshold = "200 km"',
+        'points = "plane.csv"\nepsilon = 1.0\nmetric = "blowfish"\nthreshold = 6',
+        'points = "plane.csv"\nepsilon = 1.0\nmetric = "manhattan"\nper = 2\nmax_epsilon = 3',
         'graph = "friends.csv"\nepsilon = 0.5',
         'columns = ["p", "q"]\nintegers = [0, 2]\nepsilon = 0.4\nper = 1',
     ]
     head = 'title = "T"\ndataset = "t"\n'
     for kind in kinds:
         one = dx.Policy.parse(f"{head}[attributes.a]\n{kind}\n", folder=tmp_path)
-        text = f'{head}[people]\nkey = "who"\nat_most = 7\n[attributes.a]\n{kind}\n'
+        text = f'{head}[people]\nkey = "who"\nmax_rows = 7\n[attributes.a]\n{kind}\n'
         several = dx.Policy.parse(text, folder=tmp_path)
         n = one.universe.size
         # Irrational distances are rounded down to a grid: they may differ by less than that is wide.
@@ -135,14 +136,14 @@ def test_a_row_gets_its_part_of_every_distance_of_every_kind(tmp_path):
 
 def test_absent_is_as_far_away_as_nothing_else_and_public_differences_become_twice_that():
     text = (
-        'title = "T"\ndataset = "t"\n[people]\nkey = "who"\nat_most = 4\n'
+        'title = "T"\ndataset = "t"\n[people]\nkey = "who"\nmax_rows = 4\n'
         '[attributes.a]\nvalues = ["x", "y"]\nepsilon = 0.7\n[attributes.wave]\nvalues = ["1", "2"]\nepsilon = inf\n'
     )
     policy = dx.Policy.parse(text)
     i, j = policy.universe.index([{"a": "x", "wave": "1"}, {"a": "x", "wave": "2"}]).tolist()
     assert policy.of_people.exact(i, j) == Fraction(14, 10)
     assert policy.of_people.exact(i, policy.universe.absent) == Fraction(7, 10)
-    plan = dx.plan(["count by wave"], policy.metric, rows=100)
+    plan = dx.plan(["count by wave"], policy.metric, n_records=100)
     assert all(scale > 0 for scale in plan.scales)  # a row may be absent: how many there are in a wave is not public
     said = str(policy.check())
     assert "you wrote ∞, the policy keeps 1.4" in said
@@ -152,15 +153,15 @@ def test_absent_is_as_far_away_as_nothing_else_and_public_differences_become_twi
 
 
 def test_with_one_epsilon_for_all_it_is_user_level_privacy():
-    people = '[people]\nkey = "who"\nat_most = 5\n'
+    people = '[people]\nkey = "who"\nmax_rows = 5\n'
     policy = dx.Policy.parse(
         f'title = "T"\ndataset = "t"\n{people}[attributes.a]\nvalues = ["x", "y"]\nepsilon = 1.0\n'
     )
-    plan = dx.plan(["count by a"], policy.metric, share=1, rows=100)
+    plan = dx.plan(["count by a"], policy.metric, budget="100%", n_records=100)
     assert plan.scales == (10.0, 10.0)  # five rows, each of which changes two counts
     assert plan.worst_epsilon == pytest.approx(1.0)
     assert plan.gains == pytest.approx((1.0,))
-    assert plan.baselines.questions[0].epsilon == pytest.approx(1.0)
+    assert plan.baselines.queries[0].epsilon == pytest.approx(1.0)
 
 
 def test_rows_are_chosen_without_favor():

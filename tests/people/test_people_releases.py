@@ -15,7 +15,8 @@ from dxprivacy.formats.canonical import sealed
 from dxprivacy.ledger import Ledger
 from dxprivacy.verify import verify
 
-POLICY = visits(AGE, at_most=3)
+POLICY = visits(AGE, max_rows=3)
+ADD_REMOVE = 'neighbors = "add-remove"\nepsilon_presence = 1\n'
 PEOPLE = 250
 
 
@@ -44,7 +45,7 @@ def cells(policy):
 
 def test_a_release_answers_about_kept_rows(policy, data, tmp_path):
     with dx.Session(policy, data, ledger=tmp_path / "l.db", noise=NoNoise(), new_ledger=True) as session:
-        plan = session.plan("count", "count by ward", "sum age", share="50%")
+        plan = session.plan("count", "count by ward", "sum age", budget="50%")
         release = session.release(plan)
     mine = {}
     for (who, *_), cell in zip(rows(), cells(policy), strict=True):
@@ -64,7 +65,7 @@ def test_a_release_answers_about_kept_rows(policy, data, tmp_path):
 
 def test_the_guarantee_is_about_whole_people(policy, data, tmp_path):
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
-        plan = session.plan("count by ward", share="100%")
+        plan = session.plan("count by ward", budget="100%")
         release = session.release(plan)
         told = session.ledger.tell_apart({"ward": "A"}, {"ward": "B"})
         assert session.ledger.worst_case() == pytest.approx(plan.worst_epsilon)
@@ -78,13 +79,13 @@ def test_the_guarantee_is_about_whole_people(policy, data, tmp_path):
 
 @pytest.mark.parametrize("unit", ["replace", "add-remove"])
 def test_files_are_verified_and_forged_ones_are_not(unit, data, tmp_path):
-    more = 'unit = "add-remove"\nepsilon_presence = 2\nmax_people = 1000\n' if unit == "add-remove" else ""
+    more = 'neighbors = "add-remove"\nepsilon_presence = 2\nmax_people = 1000\n' if unit == "add-remove" else ""
     policy = dx.Policy.parse(POLICY.replace("[people]", f"{more}[people]", 1))
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
-        plan = session.plan("count", "mean age by ward", share="50%", rows=400)
+        plan = session.plan("count", "mean age by ward", budget="50%", n_records=400)
         release = session.release(plan)
-        choice = session.choose(session.plan_choice("most common ward"))
-    plan.save(tmp_path / "plan.json"), release.save(tmp_path / "r.json"), choice.save(tmp_path / "c.json")
+        selection = session.select(session.plan_selection("most common ward"))
+    plan.save(tmp_path / "plan.json"), release.save(tmp_path / "r.json"), selection.save(tmp_path / "c.json")
     assert list(verify(tmp_path / "plan.json"))
     assert list(verify(tmp_path / "r.json", ledger=tmp_path / "l.db"))
     assert list(verify(tmp_path / "c.json", ledger=tmp_path / "l.db"))
@@ -99,7 +100,7 @@ def test_files_are_verified_and_forged_ones_are_not(unit, data, tmp_path):
     forged.append({**given, "worst_case_epsilon": given["worst_case_epsilon"] / 3})
     forged.append({**given, "scales": [float.hex(float.fromhex(s) / 2) for s in given["scales"]]})
     one_row = json.loads(json.dumps(given))
-    one_row["universe"]["attributes"][-1]["at_most"] = 1
+    one_row["universe"]["attributes"][-1]["max_rows"] = 1
     forged.append(one_row)
     for k, data_ in enumerate(forged):
         path = tmp_path / f"forged-{k}.json"
@@ -117,28 +118,28 @@ def test_whose_rows_they_are_is_fixed_for_a_ledgers_life(policy, tmp_path):
 
     assert adopt(POLICY.replace("epsilon = 0.5", "epsilon = 0.4")).changed
     for other in (
-        POLICY.replace("at_most = 3", "at_most = 4"),
+        POLICY.replace("max_rows = 3", "max_rows = 4"),
         POLICY.replace('key = "patient"', 'key = "person"'),
-        POLICY.replace("at_most = 3", 'at_most = 3\nno_key = "own"'),
-        POLICY.replace('[people]\nkey = "patient"\nat_most = 3\n', ""),
+        POLICY.replace("max_rows = 3", 'max_rows = 3\nno_key = "own"'),
+        POLICY.replace('[people]\nkey = "patient"\nmax_rows = 3\n', ""),
     ):
         with pytest.raises(PolicyError, match="people cannot change"):
             adopt(other)
     for other in (POLICY.replace("[0, 9]", "[0, 10]"), POLICY.replace('["A", "B"]', '["B", "A"]')):
         with pytest.raises(PolicyError, match="decide which rows are kept"):
             adopt(other)
-    plain = dx.Policy.parse(POLICY.replace('[people]\nkey = "patient"\nat_most = 3\n', "").replace("visits", "other"))
+    plain = dx.Policy.parse(POLICY.replace('[people]\nkey = "patient"\nmax_rows = 3\n', "").replace("visits", "other"))
     unused_ledger(tmp_path / "o.db", plain).close()
     with Ledger.open(tmp_path / "o.db", plain) as ledger, pytest.raises((PolicyError, LedgerError)):
         ledger.adopt(dx.Policy.parse(POLICY.replace('"visits"', '"other"')), looser=True)
 
 
 def test_a_ledger_alone_knows_its_people(policy, data, tmp_path):
-    from dxprivacy.ledger.stored_policy import stored_policy
+    from dxprivacy.ledger.adoption import stored_policy
 
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         session.plan("count by ward").save(tmp_path / "plan.json")
-        session.release(session.plan("count by ward", share="20%"))
+        session.release(session.plan("count by ward", budget="20%"))
     stored = stored_policy(tmp_path / "l.db")
     assert stored.universe.people == policy.universe.people
     assert stored.of_people.exact(0, 12) == policy.of_people.exact(0, 12)
@@ -148,24 +149,24 @@ def test_a_ledger_alone_knows_its_people(policy, data, tmp_path):
 
 def test_a_ledger_refuses_what_one_row_too_many_would_tell(policy, data, tmp_path):
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
-        session.release(session.plan("count by ward", share="60%"))
+        session.release(session.plan("count by ward", budget="60%"))
         with pytest.raises(dx.errors.BudgetExceeded, match=r"A – B has 0.4 left of 1; this plan needs 0.6"):
-            session.release(session.plan("count by ward", share="60%"), request="again")
+            session.release(session.plan("count by ward", budget="60%"), request="again")
 
 
 def test_plans_without_data_are_for_so_many_people(policy):
-    from dxprivacy.cli.count_options import reckoned_rows
+    from dxprivacy.cli.options import assumed_records
 
-    assert reckoned_rows(policy.universe, None, 100) == 300
-    assert reckoned_rows(policy.universe, 120, 100) == 120
-    plain = dx.Policy.parse(POLICY.replace('[people]\nkey = "patient"\nat_most = 3\n', ""))
+    assert assumed_records(policy.universe, None, 100) == 300
+    assert assumed_records(policy.universe, 120, 100) == 120
+    plain = dx.Policy.parse(POLICY.replace('[people]\nkey = "patient"\nmax_rows = 3\n', ""))
     with pytest.raises(UsageError, match="--people is for policies of people"):
-        reckoned_rows(plain.universe, None, 100)
+        assumed_records(plain.universe, None, 100)
 
 
 def test_means_say_what_they_are_for(policy, data, tmp_path):
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
-        most, guess = session.plan("mean age", share="100%"), session.plan("mean age", share="100%", rows=300)
+        most, guess = session.plan("mean age", budget="100%"), session.plan("mean age", budget="100%", n_records=300)
     assert most.errors[0].half_width < guess.errors[0].half_width
     assert "errors are for 300 records" in str(guess)
 
@@ -181,38 +182,41 @@ def test_a_policy_with_nothing_finite_has_nowhere_to_put_a_missing_row():
 @pytest.mark.parametrize(
     ("people", "words"),
     [
-        ("[people]\nat_most = 3\n", "people needs a key"),
-        ('[people]\nkey = ""\nat_most = 3\n', "name of a column"),
-        ('[people]\nkey = 7\nat_most = 3\n', "name of a column"),
-        ("[people]\nkey = []\nat_most = 3\n", "people needs a key"),
-        ('[people]\nkey = ["a", "a"]\nat_most = 3\n', "twice"),
-        ('[people]\nkey = "a"\n', "people needs at_most"),
-        *((f'[people]\nkey = "a"\nat_most = {m}\n', "at_most is") for m in ("0", "-1", "1.5", "true", "100001", '"3"')),
-        ('[people]\nkey = "a"\nat_most = "…"\n', "not filled in"),
-        ('[people]\nkey = "a"\nat_most = 3\nno_key = "none"\n', "no_key is"),
-        ('[people]\nkey = "a"\nat_most = 3\nkeys = "b"\n', "keys"),
-        ('max_people = 5\n[people]\nkey = "a"\nat_most = 3\n', "max_people means nothing"),
-        ('max_records = 5\n[people]\nkey = "a"\nat_most = 3\n', "max_records means nothing"),
-        ('unit = "add-remove"\nepsilon_presence = 1\nmax_records = 9\n[people]\nkey = "a"\nat_most = 3\n', "max_p"),
-        ('unit = "add-remove"\nepsilon_presence = 1\n[people]\nkey = "a"\nat_most = 3\n', "needs max_people"),
-        ('epsilon_presence = 0\n[people]\nkey = "a"\nat_most = 3\n', "positive and finite"),
-        ('[people]\nkey = "a"\nat_most = 100000\n[attributes.x]\nvalues = ["q"]\nepsilon = 0.00001\n', "it must be"),
+        ("[people]\nmax_rows = 3\n", "people needs a key"),
+        ('[people]\nkey = ""\nmax_rows = 3\n', "name of a column"),
+        ('[people]\nkey = 7\nmax_rows = 3\n', "name of a column"),
+        ("[people]\nkey = []\nmax_rows = 3\n", "people needs a key"),
+        ('[people]\nkey = ["a", "a"]\nmax_rows = 3\n', "twice"),
+        ('[people]\nkey = "a"\n', "people needs max_rows"),
+        *(
+            (f'[people]\nkey = "a"\nmax_rows = {m}\n', "max_rows is")
+            for m in ("0", "-1", "1.5", "true", "100001", '"3"')
+        ),
+        ('[people]\nkey = "a"\nmax_rows = "…"\n', "not filled in"),
+        ('[people]\nkey = "a"\nmax_rows = 3\nno_key = "none"\n', "no_key is"),
+        ('[people]\nkey = "a"\nmax_rows = 3\nkeys = "b"\n', "keys"),
+        ('max_people = 5\n[people]\nkey = "a"\nmax_rows = 3\n', "max_people means nothing"),
+        ('max_records = 5\n[people]\nkey = "a"\nmax_rows = 3\n', "max_records means nothing"),
+        (f'{ADD_REMOVE}max_records = 9\n[people]\nkey = "a"\nmax_rows = 3\n', "max_p"),
+        ('neighbors = "add-remove"\nepsilon_presence = 1\n[people]\nkey = "a"\nmax_rows = 3\n', "needs max_people"),
+        ('epsilon_presence = 0\n[people]\nkey = "a"\nmax_rows = 3\n', "positive and finite"),
+        ('[people]\nkey = "a"\nmax_rows = 100000\n[attributes.x]\nvalues = ["q"]\nepsilon = 0.00001\n', "it must be"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_with_its_line(people, words):
     with pytest.raises(PolicyError, match=words):
-        dx.Policy.parse(POLICY.replace('[people]\nkey = "patient"\nat_most = 3\n', people, 1))
+        dx.Policy.parse(POLICY.replace('[people]\nkey = "patient"\nmax_rows = 3\n', people, 1))
 
 
 def test_a_share_of_what_a_row_has_is_that_of_a_person(policy):
-    plan = dx.plan(["count by ward"], policy.metric, share="25%", rows=10)
+    plan = dx.plan(["count by ward"], policy.metric, budget="25%", n_records=10)
     assert plan.certificate.ratio == Fraction(1, 4)
     assert plan.worst_epsilon == pytest.approx(0.25)
 
 
 def test_synthetic_rows_are_made_beside_people(policy, data, tmp_path):
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
-        made = session.synthesize(session.plan_synthesis("count by ward", "count by age", share="100%"))
+        made = session.synthesize(session.plan_synthesis("count by ward", "count by age", budget="100%"))
         assert made.synthetic.records is None
-        assert 0 < made.records.number <= session.rows
+        assert 0 < made.records.number <= session.n_records
         assert "for a whole person" in made.guarantee[2]

@@ -18,7 +18,7 @@ from dxprivacy.queries.text.query_grammar import parse
 from dxprivacy.verify import verify
 
 BORN = '[attributes.born]\nfrom = "person"\ncolumn = "year"\nintegers = [1950, 1953]\nepsilon = 0.3\nper = 1\n'
-POLICY = visits(SEX, BORN, at_most=2, table=True)
+POLICY = visits(SEX, BORN, max_rows=2, table=True)
 PATIENTS = "id,sex,year\np1,F,1950\np2,M,1953\np3,F,1951\np3,F,1951\np4,?,1952\n,M,1950\n"
 VISITS = [
     ("p1", "A"),
@@ -70,7 +70,7 @@ def test_each_row_gets_what_is_known_of_its_person(policy, data, tmp_path):
             "count where sex=other",
             "count people by sex",
             "count people where born=1950",
-            share="50%",
+            budget="50%",
         )
         release = session.release(plan, anyway=True)
         assert release.facts["people"] == len(people)  # one of them without a key
@@ -89,17 +89,17 @@ def test_which_rows_are_kept_does_not_depend_on_the_table_of_people(policy, data
     def wards(text):
         (tmp_path / "patients.csv").write_text(text)
         with dx.Session(policy, data, ledger=tmp_path / f"{len(text)}.db", noise=NoNoise(), new_ledger=True) as session:
-            return [a.value for a in session.release(session.plan("count by ward", share="50%"), anyway=True).answers]
+            return [a.value for a in session.release(session.plan("count by ward", budget="50%"), anyway=True).answers]
 
     assert wards(PATIENTS) == wards("id,sex,year\np1,M,1953\n")
 
 
 def test_people_are_in_one_group_of_their_own_attributes(policy):
-    own = parse("count people by sex, born").on(policy.universe).wholes[0][0]
-    mixed = parse("count people by sex, ward").on(policy.universe).wholes[0][0]
-    where = parse("count people by sex where ward=A").on(policy.universe).wholes[0][0]
+    own = parse("count people by sex, born").on(policy.universe).proportional[0][0]
+    mixed = parse("count people by sex, ward").on(policy.universe).proportional[0][0]
+    where = parse("count people by sex where ward=A").on(policy.universe).proportional[0][0]
     assert (most_groups(own), most_groups(mixed), most_groups(where)) == (2, 4, 2)
-    plan = dx.plan(["count people by born"], policy.metric, share=1, rows=100)
+    plan = dx.plan(["count people by born"], policy.metric, budget="100%", n_records=100)
     assert max(plan.scales) == pytest.approx(2 / 0.3)
 
 
@@ -108,9 +108,9 @@ def test_no_two_people_are_told_apart_by_more_than_was_guaranteed(policy, seed):
     rng = random.Random(seed)
     texts = ["count people by sex", "count people by ward", "count people by sex, ward", "count by ward", "count",
              "count people by born where ward=A", "sum born where ward=B", "count by sex, born"]  # fmt: skip
-    plan = dx.plan(rng.sample(texts, rng.choice([1, 2, 3])), policy.metric, share=1, rows=10)
+    plan = dx.plan(rng.sample(texts, rng.choice([1, 2, 3])), policy.metric, budget="100%", n_records=10)
     columns = np.vstack([b.columns(np.arange(policy.universe.cells)) for b in plan.workload.blocks])
-    told, scales = plan.workload.in_wholes, [Fraction(s) for s in plan.scales]
+    told, scales = plan.workload.in_proportional, [Fraction(s) for s in plan.scales]
     cells = {(w, s, b): (w * 3 + s) * 5 + b for w in range(3) for s in range(3) for b in range(5)}
 
     def person():
@@ -127,13 +127,13 @@ def test_no_two_people_are_told_apart_by_more_than_was_guaranteed(policy, seed):
 
 def test_files_are_verified(policy, data, tmp_path):
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
-        release = session.release(session.plan("count people by born", "mean born", share="50%"), anyway=True)
+        release = session.release(session.plan("count people by born", "mean born", budget="50%"), anyway=True)
         release.save(tmp_path / "r.json")
     assert list(verify(tmp_path / "r.json", ledger=tmp_path / "l.db"))
 
 
 def test_a_ledger_alone_does_not_know_where_the_table_lies(policy, data, tmp_path):
-    from dxprivacy.ledger.stored_policy import stored_policy
+    from dxprivacy.ledger.adoption import stored_policy
 
     unused_ledger(tmp_path / "l.db", policy).close()
     with pytest.raises(DataError, match="where is the table of people"):
@@ -173,6 +173,6 @@ def test_matching_is_of_keys_exactly(policy, tmp_path):
     (tmp_path / "patients.csv").write_text("id,sex,year\nP1,F,1950\np1 ,F,1950\n")
     frame = pl.DataFrame([("p1", "A")], schema=["patient", "ward"], orient="row")
     with dx.Session(policy, frame, ledger=tmp_path / "l.db", noise=NoNoise(), new_ledger=True) as session:
-        plan = session.plan("count where sex=other", "count where sex=F", share="50%")
+        plan = session.plan("count where sex=other", "count where sex=F", budget="50%")
         assert [a.value for a in session.release(plan, anyway=True).answers] == [1, 0]
     assert list(itertools.islice(policy.universe.people.table.attributes, 2)) == ["sex", "born"]

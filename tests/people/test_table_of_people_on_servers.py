@@ -10,7 +10,7 @@ from test_table_of_people import PATIENTS, POLICY, VISITS, expected
 from test_table_of_people import test_each_row_gets_what_is_known_of_its_person as require_each_row_gets_its_own
 
 import dxprivacy as dx
-from dxprivacy.cli.html_pages import command_line
+from dxprivacy.cli.given_files import command_line
 from dxprivacy.errors import DataError
 from engines.servers import postgres, spark
 
@@ -72,7 +72,7 @@ def test_what_is_dropped_before_a_release_costs_nothing(tmp_path):
     with dx.Session(
         policy_of(at, tmp_path), placed("postgres", ROWS, tmp_path), ledger=tmp_path / "l.db", new_ledger=True
     ) as session:
-        plan = session.plan("table ward by sex", share="50%")
+        plan = session.plan("table ward by sex", budget="50%")
         postgres().execute(f'ALTER TABLE "{at.rpartition("::")[2]}" DROP COLUMN sex')
         with pytest.raises(DataError, match="no column “sex”"):
             session.release(plan, anyway=True)
@@ -89,7 +89,7 @@ def test_a_view_of_people_needs_the_policys_word(tmp_path):
         dx.Session(policy_of(seen, tmp_path), rows, ledger=tmp_path / "l.db", new_ledger=True)
     policy = policy_of(seen, tmp_path, "rows_are_records = true\n")
     with dx.Session(policy, rows, ledger=tmp_path / "l.db", noise=NoNoise(), new_ledger=True) as session:
-        release = session.release(session.plan("count people by sex", share="50%"), anyway=True)
+        release = session.release(session.plan("count people by sex", budget="50%"), anyway=True)
     sexes = [{s for _, s, _ in cells} for cells in expected().values()]
     assert [answer.value for answer in release.answers] == [sum(k in found for found in sexes) for k in range(2)]
 

@@ -12,7 +12,7 @@ from dxprivacy.errors import PolicyError
 from dxprivacy.metrics import scaled
 
 COST = "[attributes.cost]\nnumbers = [0, 100]\nstep = 10\nepsilon = 0.1\nper = 10\n"
-POLICY = visits(COST, SEX, at_most=2, table=True)
+POLICY = visits(COST, SEX, max_rows=2, table=True)
 PATIENTS = "id,sex\np1,F\np2,M\np3,F\np3,F\n"
 VISITS = "patient,ward,cost\np1,A,5\np1,A,6\np1,B,7\np2,B,55\np3,A,80\np5,B,1\nP5 ,B,2\n,A,3\n"
 
@@ -57,7 +57,7 @@ def test_every_command_works_with_a_table_of_people(folder, dxp):
 
 
 def test_the_pages_of_a_ledger_speak_about_people_and_their_epsilon(folder, dxp):
-    dxp("plan", "policy.toml", "count by ward", "--people", "6", "--out", "p.json", "--share", "50%")
+    dxp("plan", "policy.toml", "count by ward", "--people", "6", "--out", "p.json", "--budget", "50%")
     dxp("release", "p.json", "--data", "visits.csv", "--policy", "policy.toml", "--new-ledger", "--anyway")
     dxp("ledger", "ledger.db", "--html")
     page = " ".join(next(folder.glob("ledger-*.html")).read_text().split())
@@ -76,7 +76,7 @@ def test_a_release_says_that_rows_were_left_out(folder, dxp):
 def test_inspect_tells_whose_rows_they_are(folder, dxp):
     told = dxp("inspect", "policy.toml", "--data", "visits.csv")
     assert "people key patient  5, 1 row without a key" in told
-    assert "one of them has more rows than count (at_most = 2): 1 row left out" in told
+    assert "one of them has more rows than count (max_rows = 2): 1 row left out" in told
     assert "2 keys differ from another one by blanks or capitals alone" in told
     assert "2 not in the table of people and 1 there more than once: in 3 rows what it tells is “other”" in told
     facts = json.loads(dxp("inspect", "policy.toml", "--data", "visits.csv", "--json"))["people"]
@@ -98,8 +98,8 @@ def test_a_scaled_policy_of_people_stays_one_attribute_at_a_time(folder, dxp):
     twice = scaled(metric, 2)
     pairs = [(0, 1), (0, metric.universe.absent), (5, 40)]
     assert [twice.exact(*pair) for pair in pairs] == [2 * metric.exact(*pair) for pair in pairs]
-    plan = dx.plan("count by ward", twice, rows=10)
-    assert plan.certificate.rule == dx.plan("count by ward", metric, rows=10).certificate.rule
+    plan = dx.plan("count by ward", twice, n_records=10)
+    assert plan.certificate.rule == dx.plan("count by ward", metric, n_records=10).certificate.rule
     asked = ["count by ward within 1", "count people by sex within 1"]
     told = dxp("plan", "policy.toml", *asked, "--people", "6", "--solve", "epsilon")
     assert "every ε" in told
@@ -111,17 +111,19 @@ def test_next_steps_that_help(folder, dxp):
     told = dxp("check", "policy.toml", "--data", "visits.csv", code=6)
     assert "save it with commas" in told
     assert "delimiter" not in told
-    wrong = POLICY.replace("at_most = 2", "at_most = 2\nmax_people = 100").replace("[people]", "", 0)
+    wrong = POLICY.replace("max_rows = 2", "max_rows = 2\nmax_people = 100").replace("[people]", "", 0)
     with pytest.raises(PolicyError, match="stands at the top of the policy"):
-        dx.Policy.parse('unit = "add-remove"\nepsilon_presence = 1.0\n' + wrong.lstrip())
-    steep = POLICY.replace("per = 10", "per = 10\nat_most = 0.01")
+        dx.Policy.parse('neighbors = "add-remove"\nepsilon_presence = 1.0\n' + wrong.lstrip())
+    steep = POLICY.replace("per = 10", "per = 10\nmax_epsilon = 0.01")
     with pytest.raises(PolicyError) as refused:
         dx.Policy.parse(steep)
-    assert "at_most = 0.3" in str(refused.value)
+    assert "max_epsilon = 0.3" in str(refused.value)
 
 
 def test_errors_for_as_many_as_there_can_be_are_said_to_be_so(folder, dxp):
-    private = POLICY.replace("[people]", 'unit = "add-remove"\nepsilon_presence = 1.0\nmax_people = 500\n[people]', 1)
+    private = POLICY.replace(
+        "[people]", 'neighbors = "add-remove"\nepsilon_presence = 1.0\nmax_people = 500\n[people]', 1
+    )
     (folder / "policy.toml").write_text(private)
     told = " ".join(dxp("plan", "policy.toml", "mean cost").split())
     assert "errors are for the most that there can be, 1,000, all rows of max_people" in told

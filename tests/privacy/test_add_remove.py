@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 import dxprivacy as dx
 from dxprivacy.engines import open_source
-from dxprivacy.errors import DataError, MetricError, QuestionError, TooLarge, UsageError
+from dxprivacy.errors import DataError, MetricError, QueryError, TooLarge, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.metrics.with_other import WithAbsent
 from dxprivacy.universe.answers import Ratio
@@ -19,7 +19,7 @@ from dxprivacy.universe.answers import Ratio
 POLICY = """
 title = "Patients"
 dataset = "patients"
-unit = "add-remove"
+neighbors = "add-remove"
 epsilon_presence = 0.5
 max_records = 100_000
 [attributes.sex]
@@ -30,7 +30,7 @@ integers = [0, 9]
 epsilon = 0.3
 per = 1
 """
-QUESTIONS = ("count", "count by sex", "mean age", "sum age by sex", "prefixes age")
+QUERIES = ("count", "count by sex", "mean age", "sum age by sex", "prefixes age")
 
 
 class SecretSize:
@@ -78,7 +78,7 @@ class FarNoise:
 
 def test_no_path_asks_for_the_number_of_records(session, tmp_path):
     session._noise = FarNoise()
-    plan = session.plan(*QUESTIONS, share="50%")
+    plan = session.plan(*QUERIES, budget="50%")
     release = session.release(plan)
     assert session.release(plan) == release  # from the ledger
     assert release.records is None
@@ -96,7 +96,7 @@ def test_a_histogram_does_not_tell_its_total(session, policy):
         print(histogram.total)
 
 
-def test_the_total_is_a_question_like_any_other(policy):
+def test_the_total_is_a_query_like_any_other(policy):
     replaced = dx.Policy.parse(POLICY.replace("add-remove", "replace").replace("epsilon_p", "#").replace("max_r", "#"))
     assert dx.plan(["count"], replaced.metric).scales == (0.0,)  # as in the paper: n is public, and exact
     plan = dx.plan(["count"], policy.metric)
@@ -105,7 +105,7 @@ def test_the_total_is_a_question_like_any_other(policy):
 
 
 def test_a_mean_divides_by_a_noisy_count(policy):
-    plan = dx.plan(["mean age"], policy.metric, rows=5000)
+    plan = dx.plan(["mean age"], policy.metric, n_records=5000)
     (answer,) = plan.workload.answers
     assert isinstance(answer.recipe, Ratio)
     assert all(s > 0 for s in plan.scales)
@@ -113,7 +113,7 @@ def test_a_mean_divides_by_a_noisy_count(policy):
 
 @pytest.mark.parametrize("method", ["auto", "equal-split", "same-scale", "fill", "matrix"])
 def test_adding_removing_and_replacing_any_record_stays_within_the_policy(policy, method):
-    plan = dx.plan(list(QUESTIONS), policy.metric, method=method)
+    plan = dx.plan(list(QUERIES), policy.metric, method=method)
     Q, metric = plan.counted.dense(), policy.metric  # other rows than those asked for, perhaps
     scales = [Fraction(s) for s in plan.scales]
     worst = Fraction(0)
@@ -147,7 +147,7 @@ def test_more_records_than_declared_are_answered_all_the_same(tmp_path):
     data = tmp_path / "people.csv"
     data.write_text("sex,age\n" + "M,3\n" * 50)
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
-        release = session.release(session.plan("count", rows=50), anyway=True)
+        release = session.release(session.plan("count", n_records=50), anyway=True)
     assert release.answers[0].low < release.answers[0].high
 
 
@@ -165,7 +165,7 @@ def test_rows_are_an_assumption_only_where_n_is_private(tmp_path):
         dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session,
         pytest.raises(UsageError, match="public"),
     ):
-        session.plan("count", rows=10)
+        session.plan("count", n_records=10)
 
 
 @pytest.mark.parametrize("presence", [0, -1, float("inf"), float("nan"), "x", None])
@@ -180,7 +180,7 @@ def test_an_absent_element_needs_its_universe():
         WithAbsent(line.universe, line, Fraction(1))
 
 
-def test_explicit_questions_get_a_zero_for_the_absent():
+def test_explicit_queries_get_a_zero_for_the_absent():
     metric = dx.metrics.with_absent(dx.metrics.line(3, 1), 1, max_records=10)
     plan = dx.plan([[1, 1, 1], [0, 1, 2]], metric)
     assert plan.workload.dense().tolist() == [[1, 1, 1, 0], [0, 1, 2, 0]]
@@ -192,12 +192,12 @@ def test_a_matrix_cannot_count_the_absent(row):
     """With a one for `absent` too, counting everybody would be the same for all records: answered exactly."""
     metric = dx.metrics.with_absent(dx.metrics.line(3, 1), 1, max_records=10)
     for asked in ([row], csr_array([row])):
-        with pytest.raises(QuestionError, match="3 columns"):
+        with pytest.raises(QueryError, match="3 columns"):
             dx.plan(dx.matrix(asked), metric)
 
 
 def test_files_name_the_unit_of_privacy(session):
-    plan = session.plan("count", share="10%")
-    assert plan.to_dict()["policy"]["unit"] == "add-remove"
-    assert session.release(plan).to_dict()["policy"]["unit"] == "add-remove"
-    assert dx.plan([[1, 0]], dx.metrics.constant(2, 1)).to_dict()["policy"]["unit"] == "replace"
+    plan = session.plan("count", budget="10%")
+    assert plan.to_dict()["policy"]["neighbors"] == "add-remove"
+    assert session.release(plan).to_dict()["policy"]["neighbors"] == "add-remove"
+    assert dx.plan([[1, 0]], dx.metrics.constant(2, 1)).to_dict()["policy"]["neighbors"] == "replace"

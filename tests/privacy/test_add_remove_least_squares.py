@@ -10,9 +10,10 @@ import pytest
 
 import dxprivacy as dx
 from contracts.exact_least_squares import solved
+from contracts.long_forms import mostly_slow, slow
 from dxprivacy.errors import NotCertified, NotVerified, TooLarge
 from dxprivacy.mechanisms.linear.estimators.least_squares import LeastSquares
-from dxprivacy.mechanisms.linear.noise.discrete_laplace_law import variance
+from dxprivacy.mechanisms.linear.noise.discrete_laplace_distribution import variance
 from dxprivacy.mechanisms.linear.plan import load_plan
 from dxprivacy.session import read_plan
 from dxprivacy.verify import verify_data
@@ -35,7 +36,7 @@ POLICIES = {
     ),
     "graded": dx.metrics.with_absent(GRADED, "0.75", max_records=100_000),
 }
-QUESTIONS = {
+QUERIES = {
     "tables": ["count by sex, job", "count by job", "count"],
     "tables of unconnected attributes": ["count by sex", "count by job", "count by age"],
     "ranges": ["ranges age"],
@@ -45,12 +46,15 @@ QUESTIONS = {
 
 
 @cache
-def planned(policy, questions):
+def planned(policy, queries):
     """Made once for all tests: whoever changes a plan puts it back."""
-    return dx.plan(QUESTIONS[questions], POLICIES[policy], method="matrix", rows=500)
+    return dx.plan(QUERIES[queries], POLICIES[policy], method="matrix", n_records=500)
 
 
-@pytest.fixture(params=list(itertools.product(POLICIES, QUESTIONS)), ids=" - ".join)
+SHORT = [("plain", "tables"), ("graded", "ranges"), ("plain", "ranges and a table")]
+
+
+@pytest.fixture(params=mostly_slow(itertools.product(POLICIES, QUERIES), SHORT, one=True), ids=" - ".join)
 def plan(request):
     return planned(*request.param)
 
@@ -76,7 +80,7 @@ def drawn(plan, seed):
 
 def near(one, other, plan):
     """Whether estimates differ by far less than their noise."""
-    spread = np.sqrt([law.variance for law in plan.measured.laws(plan.scales)])
+    spread = np.sqrt([distribution.variance for distribution in plan.measured.distributions(plan.scales)])
     return bool((np.abs(np.array(one, dtype=float) - np.array(other, dtype=float)) <= 5e-2 * spread).all())
 
 
@@ -102,11 +106,16 @@ def test_estimates_and_variances_are_those_of_least_squares_with_an_absent_cell(
     values, spreads = solved(W[:, cells], B[:, cells], noises, noisy.tolist(), 12_345)
     if len(cells) == len(np.unique(np.vstack([W, B]), axis=1).T):
         assert near(plan.estimate(noisy, 7), values, plan)
-        laws = plan.measured.laws(plan.scales)
-        assert [law.variance for law in laws] == pytest.approx([float(x) for x in spreads], rel=1e-6)
+        distributions = plan.measured.distributions(plan.scales)
+        assert [distribution.variance for distribution in distributions] == pytest.approx(
+            [float(x) for x in spreads], rel=1e-6
+        )
     else:  # who knows that most cells are empty knows more
-        laws = plan.measured.laws(plan.scales)
-        assert all(float(x) <= law.variance * (1 + 1e-9) for x, law in zip(spreads, laws, strict=True))
+        distributions = plan.measured.distributions(plan.scales)
+        assert all(
+            float(x) <= distribution.variance * (1 + 1e-9)
+            for x, distribution in zip(spreads, distributions, strict=True)
+        )
 
 
 def test_files_are_verified_and_read_back_and_what_would_use_n_is_refused(plan):
@@ -124,23 +133,23 @@ def test_files_are_verified_and_read_back_and_what_would_use_n_is_refused(plan):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("questions", ["tables", "ranges", "ranges and a table"])
-def test_simulated_errors_are_those_of_the_plan(policy, questions):
+@pytest.mark.parametrize("queries", ["tables", "ranges", "ranges and a table"])
+def test_simulated_errors_are_those_of_the_plan(policy, queries):
     counts = np.random.default_rng(7).integers(0, 30, POLICIES[policy].universe.size)
     counts[-1] = 0
-    assert errs_as_it_says(planned(policy, questions), counts)
+    assert errs_as_it_says(planned(policy, queries), counts)
 
 
 def test_a_release_is_verified_with_its_ledger_and_tells_no_number(tmp_path):
     policy = dx.Policy.parse(
-        'title = "P"\ndataset = "p"\nunit = "add-remove"\nepsilon_presence = 0.5\nmax_records = 100000\n'
+        'title = "P"\ndataset = "p"\nneighbors = "add-remove"\nepsilon_presence = 0.5\nmax_records = 100000\n'
         '[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 0.8\n'
         "[attributes.age]\nintegers = [0, 9]\nepsilon = 0.3\nper = 1\n"
     )
     data = tmp_path / "people.csv"
     data.write_text("sex,age\n" + "".join(f"{'MF'[k % 2]},{k % 10}\n" for k in range(777)))
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
-        plan = session.plan("ranges age", "count by sex", "count", share="50%", method="matrix")
+        plan = session.plan("ranges age", "count by sex", "count", budget="50%", method="matrix")
         assert not plan.measured.as_asked
         plan.save(tmp_path / "plan.json")
         release = session.release(session.load_plan(tmp_path / "plan.json"))
@@ -153,17 +162,18 @@ def test_a_release_is_verified_with_its_ledger_and_tells_no_number(tmp_path):
     assert count.low < count.value < count.high
 
 
-def test_room_is_measured_by_the_declared_most():
-    huge = dx.metrics.with_absent(dx.metrics.line(64, 1), 3, max_records=2**49)
+@pytest.mark.parametrize("size", [32, slow(64)])
+def test_room_is_measured_by_the_declared_most(size):
+    huge = dx.metrics.with_absent(dx.metrics.line(size, 1), 3, max_records=2**49)
     with pytest.raises((NotCertified, TooLarge)):
         dx.plan(["sum element", "ranges element"], huge, method="matrix")
 
 
 def test_people_with_several_rows_are_left_alone():
-    people = dx.metrics.People(key="who", at_most=2)
+    people = dx.metrics.People(key="who", max_rows=2)
     metric = dx.metrics.with_absent(dx.metrics.line(4, 1), 2, people=people)
     asked = dx.plan(["count by element"], metric, method="optimal")
     with pytest.raises(NotCertified, match="several rows"):
-        LeastSquares(asked.workload, asked.questions)
+        LeastSquares(asked.workload, asked.queries)
     with pytest.raises(NotCertified):
         dx.plan(["ranges element"], metric, method="matrix")

@@ -61,19 +61,19 @@ def whole_flow(folder, **options):
     with dx.Session(
         folder / "policy.toml", folder / "people.csv", ledger=folder / "l.db", **options, new_ledger=True
     ) as session:
-        plan = session.plan("count by sex", share="20%")
+        plan = session.plan("count by sex", budget="20%")
         release = session.release(plan)
         session.release(plan)
-        session.choose(session.plan_choice("most common sex", share="10%"))
-        made = session.synthesize(session.plan_synthesis("count by sex", share="10%", method="mwem", rounds=2))
+        session.select(session.plan_selection("most common sex", budget="10%"))
+        made = session.synthesize(session.plan_synthesis("count by sex", budget="10%", method="mwem", rounds=2))
         made.records.save(folder / "made.csv")
         for name in ("release.json", "release.csv", "release.md", "release.tex"):
             release.save(folder / name)
         with pytest.raises(BudgetExceeded):
-            session.release(session.plan("count where sex=F", share="100%"))
+            session.release(session.plan("count where sex=F", budget="100%"))
         (folder / "people.csv").write_bytes(b"")  # damaged while the session is open
         with pytest.raises(DataError):
-            session.release(session.plan("count where sex=M", share="10%"))
+            session.release(session.plan("count where sex=M", budget="10%"))
     return release
 
 
@@ -81,7 +81,8 @@ def test_a_whole_flow_tells_its_steps_and_nothing_of_the_data(folder, heard):
     release = whole_flow(folder)
     told = heard.text
     for event in (
-        "policy read", "ledger started", "carrying out", "cost reserved: entry=1 share=0.2", "answer kept", "answered:",
+        "policy read", "ledger started", "carrying out", "cost reserved: entry=1 budget=0.2", "answer kept",
+        "answered:",
         "answered before, nothing spent", "file written", "budget exceeded, nothing spent",
     ):  # fmt: skip
         assert event in told, event
@@ -120,10 +121,10 @@ def test_nothing_is_told_while_data_is_counted_nor_before_the_pace_has_passed(fo
 
     init = Recorded.__init__
 
-    def paced(self, ledger, request, _pacing=None):
+    def quantized(self, ledger, request, _pacing=None):
         init(self, ledger, request, pacing)
 
-    monkeypatch.setattr(Recorded, "__init__", paced)
+    monkeypatch.setattr(Recorded, "__init__", quantized)
     with dx.Session(folder / "policy.toml", folder / "people.csv", ledger=folder / "l.db", new_ledger=True) as session:
         session.release(session.plan("count by sex"))
         session.synthesize(session.plan_synthesis("count by sex", method="mwem", rounds=2))
@@ -140,7 +141,7 @@ def test_events_are_the_same_whatever_is_in_the_data(folder, heard, tmp_path):
         (place / "people.csv").write_text("sex\n" + "\n".join(rows) + "\n")
         with dx.Session(place / "policy.toml", place / "people.csv", ledger=place / "l.db", new_ledger=True) as session:
             session.release(session.plan("count by sex"), anyway=True)
-            session.choose(session.plan_choice("most common sex"), anyway=True)
+            session.select(session.plan_selection("most common sex"), anyway=True)
         return [line.replace(str(place), "") for line in heard.lines]
 
     assert told(["F"] * 50) == told(["M"] * 30 + [SENTINEL] * 20)
@@ -155,21 +156,22 @@ def test_nothing_is_printed_unless_somebody_listens(folder, capfd):
 
 def test_names_forge_no_line_of_a_log(heard):
     Log("ledger").event(
-        "cost reserved", request="x\nCRITICAL all is lost", ledger='a "b"', share=None, dataset="\u202e"
+        "cost reserved", request="x\nCRITICAL all is lost", ledger='a "b"', budget=None, dataset="\u202e"
     )
     (line,) = heard.lines
     assert line == 'dxprivacy.ledger INFO cost reserved: request="x�CRITICAL all is lost" ledger="a \\"b\\"" dataset=�'
     assert "\n" not in str(heard.records[0].facts)
 
 
+@pytest.mark.slow  # three processes; the other tests of this file are the short forms
 def test_the_command_line_tells_its_steps_where_it_is_asked_to(folder):
     def run(*words):
         return subprocess.run([DXP, *words], cwd=folder, capture_output=True, text=True, check=True)
 
-    run("plan", "policy.toml", "count by sex", "--rows", "7439", "--out", "plan.json")
+    run("plan", "policy.toml", "count by sex", "--n-records", "7439", "--out", "plan.json")
     words = ("release", "plan.json", "--data", "people.csv", "--policy", "policy.toml", "--new-ledger")
     told = run("--verbose", *words)
-    assert "dxprivacy.ledger  cost reserved: entry=1 share=0.1" in told.stderr
+    assert "dxprivacy.ledger  cost reserved: entry=1 budget=0.1" in told.stderr
     assert SENTINEL not in told.stderr
     assert "dxprivacy." not in told.stdout
     again = run(*words)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mpmath import iv
 
-from contracts.random_models import random_metric, random_questions
+from contracts.random_models import random_metric, random_queries
 from dxprivacy import metrics
 from dxprivacy.errors import BudgetExceeded, DxError, UsageError
 from dxprivacy.histogram import Histogram
@@ -18,7 +18,7 @@ from dxprivacy.mechanisms.spending import Unrecorded
 from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import LaplaceCost, SelectionCost
 from dxprivacy.queries.asking import gather
-from dxprivacy.releases.ledger_reference import NOWHERE
+from dxprivacy.releases.guarantee import NOWHERE
 
 iv.prec = 200
 
@@ -34,14 +34,14 @@ class Observed:
         self._last = ("laplace", scales.copy())
         return np.zeros(len(scales), dtype=np.int64)
 
-    def choose(self, scores, scales, *, flip=False):
-        self._last = ("choice", scores.copy(), scales.copy())
+    def select(self, scores, scales, *, flip=False):
+        self._last = ("selection", scores.copy(), scales.copy())
         return 0
 
-    def step(self, cost, questions, name, act, *, asked=None):
+    def step(self, cost, queries, name, act, *, asked=None):
         self._last = ("exact",)
         happened = json.loads(act(NOWHERE))
-        if self._last[0] == "choice":
+        if self._last[0] == "selection":
             outcome = json.dumps({"row": self.script[name]})
         elif self._last[0] == "laplace":
             self._last = (*self._last, happened["noisy"])  # without noise: where the distribution stands
@@ -73,7 +73,7 @@ def script_for(plan, rng):
     rows = rng.sample(plan.candidates.tolist(), plan.rounds)
     out = {}
     for turn, row in enumerate(rows, 1):
-        out[f"round {turn} choice"] = row
+        out[f"round {turn} selection"] = row
         out[f"round {turn} measurement"] = rng.randint(-20, 60)
     return out
 
@@ -84,7 +84,7 @@ def test_each_step_tells_at_most_what_was_reserved_and_all_together_at_most_d(se
     metric = random_metric(rng)
     try:
         plan = plan_mwem(
-            random_questions(rng, metric.universe), metric, records=12, rounds="bound", share=rng.choice([1, "30%"]),
+            random_queries(rng, metric.universe), metric, n_records=12, rounds="bound", budget=rng.choice([1, "30%"]),
             passes=rng.choice([0, 3]), alike=rng.random() < 0.5,
         )  # fmt: skip
     except DxError:  # n is private, nothing to choose, or no noise is enough
@@ -111,19 +111,19 @@ def test_each_step_tells_at_most_what_was_reserved_and_all_together_at_most_d(se
             loss = F(cost.exact(i, j))
             total += loss
             assert F(max_ratio(cost, metric).upper) <= plan.part
-            if one[0] == "choice":
+            if one[0] == "selection":
                 log_ratio_stays_within(one, other, loss)
             elif one[0] == "laplace":
                 assert F(abs(one[2] - other[2])) / F(float(one[1][0])) <= loss
             else:
                 assert one == other  # public answers of records that differ elsewhere
-        assert total <= plan.share * F(d)
+        assert total <= plan.budget * F(d)
 
 
 def test_the_enumeration_would_notice_too_little_noise():
     metric = metrics.constant(3, 1)
-    plan = plan_mwem([[1, 0, 0], [0, 1, 0]], metric, records=10, rounds=1)
-    script = {"round 1 choice": 0, "round 1 measurement": 3}
+    plan = plan_mwem([[1, 0, 0], [0, 1, 0]], metric, n_records=10, rounds=1)
+    script = {"round 1 selection": 0, "round 1 measurement": 3}
     steps = []
     for counts in ([5, 5, 0], [4, 6, 0]):  # one score falls, the other rises
         seen = Observed(script)
@@ -132,7 +132,7 @@ def test_the_enumeration_would_notice_too_little_noise():
     (cost, one), (_, other) = steps[0][0], steps[1][0]
     loss = F(cost.exact(0, 1))
     log_ratio_stays_within(one, other, loss)
-    less = [("choice", scores, scales / 4) for _, scores, scales in (one, other)]
+    less = [("selection", scores, scales / 4) for _, scores, scales in (one, other)]
     with pytest.raises(AssertionError):
         log_ratio_stays_within(*less, loss)
 
@@ -169,6 +169,6 @@ def test_a_step_without_limit_is_refused_and_a_share_beyond_the_policy_too():
     metric, asked = metrics.constant(2, 1), gather([[1, 0]])
     with pytest.raises(BudgetExceeded, match="∞"):
         Unrecorded(metric).step(LaplaceCost(asked.on(metric.universe), [0.0]), asked, "exact", lambda _: "7")
-    for share in (0, 2, F(-1, 2)):
-        with pytest.raises(UsageError, match="share"):
-            Unrecorded(metric, share)
+    for budget in (0, 2, F(-1, 2)):
+        with pytest.raises(UsageError, match="budget"):
+            Unrecorded(metric, budget)

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from contracts.check_choice import flip_law, law_is, middles
+from contracts.check_selection import flip_law, law_is, middles
 from dxprivacy.errors import UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.linear.run import noisy_rows
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
 from dxprivacy.mechanisms.sampling import SystemNoise, discrete_laplace, exact_selection
-from dxprivacy.mechanisms.selection.plan import make_choice
+from dxprivacy.mechanisms.selection.plan import make_selection
 from dxprivacy.mechanisms.selection.run import chosen
 from dxprivacy.queries.selections import most_common
 
@@ -26,7 +26,7 @@ class Recorded:
     """Draws real noise, and remembers every scale that it was asked for."""
 
     def __init__(self):
-        self.real, self.scales, self.choices, self.families = SystemNoise(), [], [], []
+        self.real, self.scales, self.selections, self.families = SystemNoise(), [], [], []
 
     def laplace(self, scales):
         self.scales.append(scales.copy())
@@ -36,9 +36,9 @@ class Recorded:
         self.families.append(family)
         return self.real.together(family)
 
-    def choose(self, scores, scales, *, flip=False):
-        self.choices.append((scales.copy(), flip))
-        return self.real.choose(scores, scales, flip=flip)
+    def select(self, scores, scales, *, flip=False):
+        self.selections.append((scales.copy(), flip))
+        return self.real.select(scores, scales, flip=flip)
 
     def entropy(self, count):
         return self.real.entropy(count)
@@ -50,7 +50,7 @@ ROWS = [[1, 0, 0, 2, 0, 0], [0, 3, 0, 0, 1, 0], [1, 1, 1, 0, 0, 0], [0, 0, 0, 0,
 @pytest.mark.parametrize("method", ["same-scale", "equal-split", "psa", "optimal", "matrix", "biased", "auto"])
 def test_every_row_of_a_release_gets_exactly_the_scale_of_its_plan(method):
     d = dx.metrics.line(6, "0.37")
-    plan = dx.plan(ROWS, d, method=method, rows=60, share="0.3")
+    plan = dx.plan(ROWS, d, method=method, n_records=60, budget="30%")
     noise = Recorded()
     noisy_rows(plan, Histogram.of(d.universe, [10] * 6), noise)
     (used,) = noise.scales
@@ -62,11 +62,11 @@ def test_every_row_of_a_release_gets_exactly_the_scale_of_its_plan(method):
 def test_a_choice_is_made_at_exactly_the_scale_of_its_plan(flip):
     u = dx.Universe([dx.Values(name="city", values=tuple("abcd"))])
     d = dx.metrics.attributes(u, {"city": "0.3"})
-    choice = make_choice(most_common("city"), d, rows=40, share="0.7", flip=flip)
+    selection = make_selection(most_common("city"), d, n_records=40, budget="70%", flip=flip)
     noise = Recorded()
-    chosen(choice, Histogram.of(u, [10, 5, 20, 5, 0]), noise)
-    ((used, flipped),) = noise.choices
-    assert set(used.tolist()) == {choice.scale}
+    chosen(selection, Histogram.of(u, [10, 5, 20, 5, 0]), noise)
+    ((used, flipped),) = noise.selections
+    assert set(used.tolist()) == {selection.scale}
     assert flipped == flip
 
 
@@ -74,12 +74,12 @@ def test_every_step_of_mwem_uses_exactly_the_scales_of_its_plan():
     d = dx.metrics.line(6, "0.37")
     noise = Recorded()
     found = dx.mwem(ROWS, d, [10] * 6, rounds=3, noise=noise)
-    plan = plan_mwem(ROWS, d, records=60, rounds=3)
+    plan = plan_mwem(ROWS, d, n_records=60, rounds=3)
     measured = [m.row for m in found.measurements]
     assert [used.tolist() for used in noise.scales] == [[plan.scales[row]] for row in measured]
     left = list(range(4))
-    for (used, flipped), row in zip(noise.choices, measured, strict=True):
-        assert used.tolist() == plan.choice_scales[left].tolist()
+    for (used, flipped), row in zip(noise.selections, measured, strict=True):
+        assert used.tolist() == plan.selection_scales[left].tolist()
         assert not flipped
         left.remove(row)
 
@@ -108,7 +108,7 @@ def test_system_noise_hands_every_scale_on_as_it_is(monkeypatch):
 def test_permute_and_flip_through_the_systems_noise_follows_its_law():
     scores, scale, draws = [0, 3, 5, 5, -2], 1.7, 10_000
     u, s = np.array(scores, dtype=np.int64), np.full(5, scale)
-    counts = np.bincount([SystemNoise().choose(u, s, flip=True) for _ in range(draws)], minlength=5)
+    counts = np.bincount([SystemNoise().select(u, s, flip=True) for _ in range(draws)], minlength=5)
     assert law_is(counts, middles(flip_law(scores, scale)))
     for wrong in (0.5, 0.7, 1.4, 2.0):
         assert not law_is(counts, middles(flip_law(scores, wrong * scale)))
@@ -131,7 +131,7 @@ noise = SystemNoise()
 before = len(asked) if sys.argv[1] == "counted" else 0
 drawn = [noise.laplace(np.full(4, 1e9)).tolist()]
 for flip in (False, True):
-    drawn.append([noise.choose(np.zeros(1000, dtype=np.int64), np.ones(1000), flip=flip) for _ in range(4)])
+    drawn.append([noise.select(np.zeros(1000, dtype=np.int64), np.ones(1000), flip=flip) for _ in range(4)])
 drawn.append(noise.entropy(8).hex())
 print(drawn, sum(asked[before:]) >= 64 if sys.argv[1] == "counted" else "")
 """
@@ -155,5 +155,5 @@ def test_all_noise_comes_from_the_operating_system():
 
 def test_the_samplers_take_the_operating_systems_entropy_unless_a_test_says_otherwise():
     assert discrete_laplace._sample.__defaults__ == (os.urandom,)
-    for sampler in (exact_selection.choose, exact_selection.permute_and_flip, exact_selection.below):
+    for sampler in (exact_selection.sample_exponential, exact_selection.permute_and_flip, exact_selection.below):
         assert sampler.__defaults__ == (os.urandom,)

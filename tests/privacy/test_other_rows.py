@@ -8,13 +8,13 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy import metrics
-from dxprivacy.errors import DxError, NotCertified, QuestionError, UsageError
+from dxprivacy.errors import DxError, NotCertified, QueryError, UsageError
 from dxprivacy.formats.canonical import sealed
-from dxprivacy.mechanisms.linear.noise.discrete_laplace_law import variance
-from dxprivacy.mechanisms.linear.noise.noise_laws import Blend
+from dxprivacy.mechanisms.linear.noise.discrete_laplace_distribution import variance
+from dxprivacy.mechanisms.linear.noise.noise_distributions import Blend
 from dxprivacy.mechanisms.linear.plan import load_plan
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
-from dxprivacy.queries.kinds.matrix_query import Matrix
+from dxprivacy.queries.kinds.matrix_query import MatrixQuery
 from dxprivacy.queries.strategy_rows import Groups, Tally
 from dxprivacy.universe.blocks import AlongAxis
 from dxprivacy.universe.workload import Workload
@@ -47,10 +47,10 @@ def spread_rows(t):
 @pytest.mark.parametrize("t", [10**5, 10**6, 10**8, 10**11, 10**13])
 def test_small_rows_beside_huge_ones_are_neither_lost_nor_called_exact(t):
     counts = np.vstack([np.tril(np.ones((6, 6), dtype=int))[:-1], np.eye(6, dtype=int)])
-    asked = [Matrix(spread_rows(t)), Matrix(counts)]
+    asked = [MatrixQuery(spread_rows(t)), MatrixQuery(counts)]
     for method in ("auto", "matrix"):
         try:
-            plan = make_plan(asked, metrics.constant(6, 1.0), method=method, rows=600)
+            plan = make_plan(asked, metrics.constant(6, 1.0), method=method, n_records=600)
         except NotCertified:
             continue
         x = np.array([100, 50, 150, 90, 110, 100])
@@ -61,17 +61,17 @@ def test_small_rows_beside_huge_ones_are_neither_lost_nor_called_exact(t):
 
 
 def test_a_plan_from_which_the_answers_do_not_follow_is_never_made_and_never_loaded(session):
-    wide = [Matrix(np.array([[1e6, 2e6, 3e6, 5e6, 7e6]]).astype(int)), Matrix(np.array([[1, 1, 0, 0, 0]]))]
+    wide = [MatrixQuery(np.array([[1e6, 2e6, 3e6, 5e6, 7e6]]).astype(int)), MatrixQuery(np.array([[1, 1, 0, 0, 0]]))]
     try:
-        plan = make_plan(wide, metrics.constant(5, 1.0), method="matrix", rows=500)
+        plan = make_plan(wide, metrics.constant(5, 1.0), method="matrix", n_records=500)
     except NotCertified:
         plan = None
     if plan is not None:
         runs = np.array([dx.laplace(plan, [500, 0, 0, 0, 0])[1] for _ in range(60)])
         assert abs(runs.mean() - 500) <= 5 * plan.expected_rmse[1] / math.sqrt(60)
-    data = session.plan("ranges age", share="10%").to_dict()
+    data = session.plan("ranges age", budget="10%").to_dict()
     groups = [0] * 4 + [-1] * 13
-    data["measured"]["questions"] = [{"ask": "tally", "over": [{"of": "age", "groups": groups, "weights": [1] * 17}]}]
+    data["measured"]["queries"] = [{"ask": "tally", "over": [{"of": "age", "groups": groups, "weights": [1] * 17}]}]
     data["scales"] = [(1000.0).hex()]
     forged = sealed({k: v for k, v in data.items() if k != "seal"})
     with pytest.raises(NotCertified, match="do not tell everything"):
@@ -79,16 +79,16 @@ def test_a_plan_from_which_the_answers_do_not_follow_is_never_made_and_never_loa
     assert session.ledger.entries() == []
 
 
-@pytest.mark.parametrize("how", [[], {}, None, 7, "by hand", "Least squares"])
-def test_an_unknown_way_back_is_refused_with_our_error(session, how):
-    data = session.plan("ranges age", share="10%").to_dict()
-    data["measured"]["how"] = how
-    with pytest.raises(DxError):
-        load_plan(sealed({k: v for k, v in data.items() if k != "seal"}), session.policy.metric, dataset="t")
+def test_an_unknown_way_back_is_refused_with_our_error(session, subtests):
+    data = session.plan("ranges age", budget="10%").to_dict()
+    for how in ([], {}, None, 7, "by hand", "Least squares"):
+        data["measured"]["how"] = how
+        with subtests.test(how=how), pytest.raises(DxError):
+            load_plan(sealed({k: v for k, v in data.items() if k != "seal"}), session.policy.metric, dataset="t")
 
 
 def test_what_is_counted_is_what_was_certified_and_reserved(session):
-    plan = session.plan("ranges age", share="30%")
+    plan = session.plan("ranges age", budget="30%")
     universe = plan.counted.universe
     _ = plan.cost
     huge = np.eye(plan.counted.rows, universe.shape[1], dtype=np.int64) * 10**6
@@ -98,9 +98,9 @@ def test_what_is_counted_is_what_was_certified_and_reserved(session):
 
 
 def test_a_plan_that_moves_answers_is_not_released_for_more_records(session):
-    plan = session.plan("count where sex=M", share="1%", method="optimal")
+    plan = session.plan("count where sex=M", budget="1%", method="optimal")
     few = make_plan(
-        "count where sex=M", session.policy.metric, method="biased", rows=3, share="1%", title="T", dataset="t"
+        "count where sex=M", session.policy.metric, method="biased", n_records=3, budget="1%", title="T", dataset="t"
     )
     assert not few.measured.as_asked
     with pytest.raises(UsageError, match="for 3 records, and there are 320"):
@@ -112,8 +112,8 @@ def test_a_plan_that_moves_answers_is_not_released_for_more_records(session):
 @pytest.mark.parametrize("scale", [0.1, 0.2, 0.3, 0.414, 0.5, 0.6, 0.8, 1, 2, 3, 5, 10, 50])
 @pytest.mark.parametrize("coverage", [0.95, 0.975])
 def test_discrete_noise_is_covered_as_guaranteed_also_where_its_scale_is_small(scale, coverage):
-    law = Blend(variance(scale), variance(scale))
-    inside = math.floor(float(law.half_width(coverage)) + 1e-12)
+    distribution = Blend(variance(scale), variance(scale))
+    inside = math.floor(float(distribution.half_width(coverage)) + 1e-12)
     p = math.exp(-1 / scale)
     assert 1 - 2 * p ** (inside + 1) / (1 + p) >= coverage
 
@@ -121,7 +121,7 @@ def test_discrete_noise_is_covered_as_guaranteed_also_where_its_scale_is_small(s
 @pytest.mark.parametrize("epsilon", [2.4, 6.0, 8.0])
 def test_intervals_cover_where_the_noise_is_small(epsilon):
     Q = np.vstack([np.eye(8), np.tril(np.ones((8, 8)))])
-    plan = make_plan(Q, metrics.constant(8, epsilon), rows=800)
+    plan = make_plan(Q, metrics.constant(8, epsilon), n_records=800)
     x = np.full(8, 100)
     truth = plan.workload.answer(x).astype(float)
     widths = np.array([e.half_width for e in plan.errors]) + 1e-6
@@ -131,13 +131,13 @@ def test_intervals_cover_where_the_noise_is_small(epsilon):
 
 def test_exact_answers_are_whole():
     Q = np.vstack([np.eye(8), np.tril(np.ones((8, 8)))])
-    plan = make_plan(Q, metrics.constant(8, 1.0), rows=800)
+    plan = make_plan(Q, metrics.constant(8, 1.0), n_records=800)
     assert dx.laplace(plan, np.full(8, 100))[-1] == 800
 
 
 def test_a_tally_without_end_is_refused_at_once():
     universe = dx.Universe([dx.Integers(name="age", low=0, high=3, has_other=False)])
-    with pytest.raises(QuestionError):
+    with pytest.raises(QueryError):
         Tally((Groups("age", (3_000_000, -1, -1, -1), (1,) * 4),)).on(universe)
 
 

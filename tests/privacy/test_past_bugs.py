@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.errors import BudgetExceeded, DxError, LedgerError, NotCertified, QuestionError, TooLarge, UsageError
+from dxprivacy.errors import BudgetExceeded, DxError, LedgerError, NotCertified, QueryError, TooLarge, UsageError
 from dxprivacy.formats.canonical import sealed
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.ledger_budget import used_by_attribute
@@ -44,17 +44,17 @@ def session(tmp_path):
 
 
 def test_two_conditions_on_one_attribute_are_both_remembered(session):
-    """Stored as a dictionary, the second replaced the first: the ledger charged another question."""
+    """Stored as a dictionary, the second replaced the first: the ledger charged another query."""
     asked = parse("count where age=0..50 and age=40..120")
     assert from_dict(json.loads(json.dumps(asked.to_dict()))) == asked
-    plan = session.plan("count where age=0..50 and age=40..120", share=1)
+    plan = session.plan("count where age=0..50 and age=40..120", budget="100%")
     assert plan.request != session.plan("count where age=40..120").request
     session.release(plan)
     with pytest.raises(BudgetExceeded):
         session.release(session.plan("count where age=0..50"))
 
 
-def test_a_cost_that_its_questions_do_not_describe_is_never_reserved(tmp_path):
+def test_a_cost_that_its_queries_do_not_describe_is_never_reserved(tmp_path):
     d = dx.metrics.constant(3, 1)
     strict, harmless = make_plan([[5, 0, 0]], d), gather([[1, 0, 0]])
     with Ledger.open(tmp_path / "l.db", d, dataset="x", new_ledger=True) as ledger:
@@ -71,7 +71,7 @@ def test_a_public_attribute_with_many_values_neither_fails_nor_burns_budget(tmp_
     with dx.Session(policy, tmp_path / "p.csv", ledger=tmp_path / "l.db", new_ledger=True) as session:
         release = session.release(session.plan("count by zip"))
         assert release.rows()[7]["value"] == 1
-        session.release(session.plan("count by sex", share="25%"), anyway=True)
+        session.release(session.plan("count by sex", budget="25%"), anyway=True)
         assert session.ledger.worst_case() == float("inf")
 
 
@@ -80,7 +80,7 @@ def test_unnamed_attributes_count_with_their_worst_value(tmp_path):
     policy = dx.Policy.parse(POLICY + '[attributes.native]\nvalues = ["Y", "N"]\nepsilon = 1\n')
     (tmp_path / "p.csv").write_text("sex,age,native\nM,1,N\n")
     with dx.Session(policy, tmp_path / "p.csv", ledger=tmp_path / "l.db", new_ledger=True) as session:
-        session.release(session.plan("count where sex=M and native=N", method="optimal", share=1), anyway=True)
+        session.release(session.plan("count where sex=M and native=N", method="optimal", budget="100%"), anyway=True)
         told = session.ledger.tell_apart({"sex": "M"}, {"sex": "F"})
         assert (told.spent, told.left) == (1.0, 0.0)
 
@@ -92,7 +92,7 @@ def test_too_many_rows_for_64_bits_are_refused_before_anything_is_spent(tmp_path
         row = np.zeros(policy.universe.size)
         row[0], row[1] = 2.0**39 + 1, 1
         plan = dx.plan(row, policy.metric, dataset="bugs")
-        session._rows = 1 << 40
+        session._n_records = 1 << 40
         with pytest.raises(TooLarge):
             session.release(plan)
         assert session.ledger.entries() == []
@@ -110,13 +110,13 @@ def test_a_plan_file_with_noise_beyond_the_sampler_is_refused_before_anything_is
     [
         {"scales": ["0x1p+99999"]},
         {"rows": 10**400},
-        {"questions": [{"ask": "count", "by": [5]}]},
-        {"questions": [{"ask": "sum", "of": 1.0}]},
-        {"questions": [{"ask": "count", "where": [["a", []]]}]},
-        {"questions": [{"ask": "count", "where": {"a": []}}]},
-        {"questions": [{"ask": "?"}]},
-        {"questions": 7},
-        {"share": "1/0"},
+        {"queries": [{"ask": "count", "by": [5]}]},
+        {"queries": [{"ask": "sum", "of": 1.0}]},
+        {"queries": [{"ask": "count", "where": [["a", []]]}]},
+        {"queries": [{"ask": "count", "where": {"a": []}}]},
+        {"queries": [{"ask": "?"}]},
+        {"queries": 7},
+        {"budget": "1/0"},
     ],
 )
 def test_a_damaged_plan_file_gives_our_error(damage):
@@ -140,9 +140,9 @@ def test_the_mean_of_a_group_of_invalid_rows_is_inside_its_interval(tmp_path):
     policy = dx.Policy.parse(text)
     with dx.Session(policy, tmp_path / "p.csv", ledger=tmp_path / "l.db", noise=Silence(), new_ledger=True) as session:
         old = from_dict({"ask": "mean", "of": "age", "by": ["sex"]})  # as 0.1.0 asked, counting what is missing too
-        row = session.release(session.plan(old, share="50%")).rows()[0]
+        row = session.release(session.plan(old, budget="50%")).rows()[0]
         assert row["low"] <= 0 <= row["high"]
-        row = session.release(session.plan("mean age by sex", share="50%")).answers[0]
+        row = session.release(session.plan("mean age by sex", budget="50%")).answers[0]
         assert row.vague
         assert (row.low, row.high) == (18, 65)
 
@@ -186,7 +186,7 @@ def test_odd_inputs_give_our_errors(call):
 
 def test_numpy_integers_are_integers():
     d = dx.metrics.constant(2, 1)
-    assert dx.plan([np.int64(1), np.int64(0)], d, rows=np.int64(5)).to_dict()["rows"] == 5
+    assert dx.plan([np.int64(1), np.int64(0)], d, n_records=np.int64(5)).to_dict()["rows"] == 5
 
 
 def test_a_tiny_epsilon_elsewhere_does_not_break_the_printed_baseline():
@@ -194,7 +194,7 @@ def test_a_tiny_epsilon_elsewhere_does_not_break_the_printed_baseline():
     assert "answer" in str(dx.plan(dx.count(age=(1, 2)), dx.metrics.attributes(u, {"sex": "1e-120", "age": 1})))
 
 
-def test_a_target_comes_before_questions_without_one():
+def test_a_target_comes_before_queries_without_one():
     d = dx.metrics.constant(4, 1)
     plan = dx.plan([dx.matrix([[1, 0, 0, 0]], within=5), dx.matrix([[0, 1, 1, 0]])], d)
     assert plan.errors[0].half_width <= 5
@@ -226,7 +226,7 @@ def test_explicit_rows_whose_pairs_can_only_be_bounded_are_not_taken_for_exact()
 
 
 def test_the_ledger_computes_what_a_cost_takes_and_takes_nobodys_word_for_it(tmp_path):
-    """The caller used to say which share of the policy a cost takes; a small lie passed the fast path."""
+    """The caller used to say which fraction of the policy a cost takes; a small lie passed the fast path."""
     from dxprivacy.privacy.costs import LaplaceCost
 
     d = dx.metrics.constant(3, 1)
@@ -242,7 +242,7 @@ def test_the_ledger_computes_what_a_cost_takes_and_takes_nobodys_word_for_it(tmp
 @pytest.mark.parametrize("scale", [-0.0, -1.0, math.inf, math.nan])
 def test_no_cost_is_made_of_what_is_no_scale(kind, scale):
     rows = dx.table("element").on(dx.metrics.constant(2, 1).universe)
-    with pytest.raises(QuestionError, match="finite and not negative"):
+    with pytest.raises(QueryError, match="finite and not negative"):
         kind(rows, [1.0, scale])
 
 
@@ -265,19 +265,19 @@ def test_a_scale_of_minus_zero_is_no_scale(session, tmp_path):
 def test_a_matrix_entry_beyond_exact_arithmetic_is_refused(session, entry):
     """The absolute value of -2^63 is negative in 64 bits: parities of counts were released for nothing."""
     n = session.policy.universe.size
-    question = gather(dx.matrix(np.ones((1, n)))).questions[0].to_dict()
-    question["entries"][0] = entry
+    query = gather(dx.matrix(np.ones((1, n)))).queries[0].to_dict()
+    query["entries"][0] = entry
     with pytest.raises(DxError):
-        make_plan(from_dict(question), session.policy.metric)
+        make_plan(from_dict(query), session.policy.metric)
 
 
 def test_a_matrix_entry_given_twice_is_refused(session):
     n = session.policy.universe.size
-    question = gather(dx.matrix(np.ones((1, n)))).questions[0].to_dict()
+    query = gather(dx.matrix(np.ones((1, n)))).queries[0].to_dict()
     for key in ("rows", "columns", "entries"):
-        question[key].append(question[key][0])
+        query[key].append(query[key][0])
     with pytest.raises(DxError):
-        from_dict(question)
+        from_dict(query)
 
 
 def test_what_is_left_of_a_single_attribute_is_not_said_to_be_everything(tmp_path):
@@ -287,11 +287,11 @@ def test_what_is_left_of_a_single_attribute_is_not_said_to_be_everything(tmp_pat
     )
     with Ledger.open(tmp_path / "l.db", policy, new_ledger=True) as ledger:
         plan = make_plan("count by age", policy.metric)
-        ledger.reserve(plan.cost, plan.questions, request="x")
-        assert used_by_attribute(ledger.spent, policy.metric)["age"][0].share == pytest.approx(1)
+        ledger.reserve(plan.cost, plan.queries, request="x")
+        assert used_by_attribute(ledger.spent, policy.metric)["age"][0].fraction == pytest.approx(1)
 
 
-def test_a_question_with_another_title_is_the_same_request(session):
+def test_a_query_with_another_title_is_the_same_request(session):
     """Its stored release came back as an error: the title was part of what a request means."""
     plans = [session.plan(replace(parse("count by sex"), title=title)) for title in ("One", "Two")]
     assert plans[0].request == plans[1].request

@@ -1,4 +1,6 @@
-"""What is really released: the law of the noise on released integers, and the loss of whole mechanisms, enumerated."""
+"""What is really released: the distribution of the noise on released integers, and the loss of whole mechanisms,
+enumerated.
+"""
 
 import itertools
 import math
@@ -6,12 +8,12 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
 from contracts.check_noise import scale_is
-from contracts.random_models import random_metric, random_questions
+from contracts.long_forms import drawn, mostly_slow
+from contracts.random_models import random_metric, random_queries
 from dxprivacy.errors import DataError, DxError, SeparatesIdentical
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
@@ -25,7 +27,7 @@ def released(plan, counts, times):
     return np.array([noisy_rows(plan, histogram, noise) for _ in range(times)])
 
 
-@pytest.mark.parametrize("epsilon", ["2", "0.3", "0.02"])
+@pytest.mark.parametrize("epsilon", mostly_slow(["0.02", "0.3", "2"], 1))
 def test_released_integers_have_the_planned_scale_and_no_other(epsilon):
     """Many equal rows in one release; a scale wrong by 3 % either way is rejected, the right one accepted."""
     n = 60
@@ -55,18 +57,17 @@ def test_two_releases_of_one_plan_have_independent_noise():
     assert abs(correlation) < 5.2 / math.sqrt(n)  # a normal beyond 5.2 has probability 2e-7
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.randoms(use_true_random=False))
+@drawn(st.randoms(use_true_random=False), fast=6, full=25)
 def test_the_loss_between_neighbors_never_exceeds_the_share_of_the_policy(rng):
     """log p(z|x) / p(z|x') summed over rows is at most sum |A_i - A_j| / s, attained outside the answers' hull.
 
     Of tables that are noised together it is at most the largest term.
     """
     metric = random_metric(rng)
-    questions = random_questions(rng, metric.universe)
-    share = F(rng.randint(1, 4), 4)
+    queries = random_queries(rng, metric.universe)
+    budget = F(rng.randint(1, 4), 4)
     try:
-        plan = make_plan(questions, metric, share=share, rows=10)
+        plan = make_plan(queries, metric, budget=budget, n_records=10)
     except SeparatesIdentical:
         return
     A = plan.counted.dense()
@@ -87,8 +88,8 @@ def test_the_loss_between_neighbors_never_exceeds_the_share_of_the_policy(rng):
                 break
             z = 10**6 * (1 if before[k] > after[k] else -1)  # far outside: the likelihood ratio is largest
             losses.append((abs(F(int(z - after[k]))) - abs(F(int(z - before[k])))) / F(s))
-        loss = max(losses) if plan.measured.how == "together" else sum(losses)
-        assert loss <= share * metric.exact(i, j) if metric.exact(i, j) != math.inf else True
+        loss = max(losses) if plan.measured.how == "block-max" else sum(losses)
+        assert loss <= budget * metric.exact(i, j) if metric.exact(i, j) != math.inf else True
 
 
 @pytest.mark.parametrize(
@@ -121,17 +122,19 @@ def test_intervals_cover_what_they_say():
     counts = rng.integers(20, 60, u.size)
     n = int(counts.sum())
     asked = ["count by sex", "mean age", "mean age by sex", "sum age where sex=F"]
-    plan = make_plan(asked, d, method="optimal", rows=n)
-    from dxprivacy.mechanisms.linear.noise.noise_laws import laplace_laws
+    plan = make_plan(asked, d, method="optimal", n_records=n)
+    from dxprivacy.mechanisms.linear.noise.noise_distributions import laplace_distributions
 
     exact = plan.workload.answer(counts).tolist()
-    truth = [a.recipe.interval(exact, laplace_laws([0.0] * len(exact)), n, 0.0)[0] for a in plan.workload.answers]
+    truth = [
+        a.recipe.interval(exact, laplace_distributions([0.0] * len(exact)), n, 0.0)[0] for a in plan.workload.answers
+    ]
     hits = np.zeros(len(truth))
     squares = np.zeros(len(truth))
     times = 2_000
     for z in released(plan, counts, times).tolist():
         for k, answer in enumerate(plan.workload.answers):
-            value, low, high = answer.recipe.interval(z, plan.laws, n, 0.0)
+            value, low, high = answer.recipe.interval(z, plan.distributions, n, 0.0)
             hits[k] += low - 1e-9 <= truth[k] <= high + 1e-9
             squares[k] += (value - truth[k]) ** 2
     floor = 0.95 - 5.2 * math.sqrt(0.95 * 0.05 / times)

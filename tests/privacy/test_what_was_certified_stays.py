@@ -8,11 +8,11 @@ import pytest
 
 import dxprivacy as dx
 from contracts.check_mechanism import Never
-from dxprivacy.errors import BudgetExceeded, LedgerError, QuestionError, UsageError
+from dxprivacy.errors import BudgetExceeded, LedgerError, QueryError, UsageError
 from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
 from dxprivacy.mechanisms.sampling import SystemNoise
-from dxprivacy.mechanisms.selection.plan import make_choice
+from dxprivacy.mechanisms.selection.plan import make_selection
 from dxprivacy.privacy.costs import LaplaceCost
 from dxprivacy.queries.asking import gather
 
@@ -39,13 +39,13 @@ def session(tmp_path):
 
 def test_arrays_that_a_proof_rests_on_cannot_be_written_to(session):
     """A cost that was certified, and then got smaller scales, was released at the old price."""
-    plan = session.plan("count by sex", "count by job", share="20%", method="optimal")
-    choice = session.plan_choice("most common sex")
-    run = plan_mwem(["count by job"], session.policy.metric, records=900, rounds=2)
+    plan = session.plan("count by sex", "count by job", budget="20%", method="optimal")
+    selection = session.plan_selection("most common sex")
+    run = plan_mwem(["count by job"], session.policy.metric, n_records=900, rounds=2)
     ranges = gather([[1, 0, 2]]).on(dx.Universe.listed("abc"))
     held = [
-        plan.cost.scales, choice.cost.scales, run.scales, run.choice_scales, choice.candidates.signs,
-        choice.candidates.rows, choice.candidates.offsets, choice.candidates.starts,
+        plan.cost.scales, selection.cost.scales, run.scales, run.selection_scales, selection.candidates.signs,
+        selection.candidates.rows, selection.candidates.offsets, selection.candidates.starts,
     ]  # fmt: skip
     held += [block.matrix for block in ranges.blocks if hasattr(block, "matrix")]
     for array in held:
@@ -62,9 +62,9 @@ def test_a_cost_keeps_numbers_of_its_own():
 
 
 def test_scores_that_count_a_row_many_times_are_refused(session):
-    choice = make_choice("most common sex", session.policy.metric, rows=900)
-    with pytest.raises(QuestionError, match="once"):
-        replace(choice.candidates, signs=choice.candidates.signs * 10_000)
+    selection = make_selection("most common sex", session.policy.metric, n_records=900)
+    with pytest.raises(QueryError, match="once"):
+        replace(selection.candidates, signs=selection.candidates.signs * 10_000)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,31 +76,31 @@ class Hasty(Plan):
 
 
 def test_a_mechanism_that_counts_before_it_pays_gets_nothing(session):
-    plan = session.plan("count by sex", share="20%", method="same-scale")
+    plan = session.plan("count by sex", budget="20%", method="same-scale")
     hasty = Hasty(**{name: getattr(plan, name) for name in plan.__dataclass_fields__})
     with pytest.raises(LedgerError, match="paid for"):
-        session.carry_out(hasty)
+        session.execute(hasty)
     assert session.ledger.entries() == []
 
 
 def test_a_run_that_was_interrupted_is_not_taken_up_where_its_rest_does_not_fit(session, monkeypatch):
-    plan = session.plan_synthesis("count by job", method="mwem", share="60%", rounds=3)
+    plan = session.plan_synthesis("count by job", method="mwem", budget="60%", rounds=3)
 
     class Stops(SystemNoise):
         left = 2
 
-        def choose(self, scores, scales, *, flip=False):
+        def select(self, scores, scales, *, flip=False):
             self.left -= 1
             if self.left < 0:
                 raise KeyboardInterrupt
-            return super().choose(scores, scales, flip=flip)
+            return super().select(scores, scales, flip=flip)
 
     monkeypatch.setattr(session, "_noise", Stops())
     with pytest.raises(KeyboardInterrupt):
         session.synthesize(plan)
     assert not session.is_recorded(plan)  # half of it: doing it again would spend the rest
     monkeypatch.setattr(session, "_noise", SystemNoise())
-    session.release(session.plan("count by job", share="65%", method="same-scale", inside_ledger=True))
+    session.release(session.plan("count by job", budget="65%", method="same-scale", inside_ledger=True))
     before = len(session.ledger.entries())
     with pytest.raises(BudgetExceeded, match="nothing spent"):
         session.synthesize(plan)
@@ -117,7 +117,7 @@ def test_names_of_requests_that_no_ledger_could_keep_are_refused_at_once(session
 
 
 def test_where_noise_fails_no_name_holds_the_truth(session):
-    plan = session.plan("count by sex", share="20%", method="same-scale")
+    plan = session.plan("count by sex", budget="20%", method="same-scale")
     session._noise = Never()
     with pytest.raises(AssertionError) as failed:
         session.release(plan)

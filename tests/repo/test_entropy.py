@@ -15,22 +15,21 @@ NOISE = {
     "mechanisms/sampling/tree_noise.py",
     "mechanisms/sampling/discrete_laplace.py",
     "mechanisms/sampling/exact_selection.py",
-    "mechanisms/sampling/weighted_selection.py",
     "mechanisms/sampling/system_noise.py",
     "mechanisms/sampling/zero_sum_tables.py",
 }
 OTHERS = {
-    "formats/writing_files.py": "names of files in the making, which nobody should guess",
+    "formats/file_access.py": "names of files in the making, which nobody should guess",
     "wording.py": "the mark of our own style tags, which no foreign text can carry",
     "engines/spill.py": "names of folders",
-    "metrics/check_metric.py": "triples of a metric that is too large to look at all of them",
+    "metrics/stored_metrics.py": "triples of a metric that is too large to look at all of them",
     "optimize/strategies/best_strategy.py": "starts of a search, the same every time",
     "optimize/strategies/bases.py": "starts of a search, the same every time",
 }
 ROOMS = (
     "paper/",
     "demo/",
-    "mechanisms/synthesis/simulated_noise.py",
+    "mechanisms/synthesis/tried_out.py",
     "mechanisms/synthesis/tried_out.py",
 )  # made-up data and noise, seeded
 

@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+
+from contracts.long_forms import mostly_slow
+from dxprivacy.cli import dxp
 
 ROOT = Path(__file__).parents[2]
 PEOPLE = ("flights", "health", "spreadsheet")
@@ -28,6 +32,21 @@ def run(words: list[str], folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.parametrize("name", [*PEOPLE, "places"])
+def test_every_command_of_an_example_is_understood(name, monkeypatch):
+    """The short form of the tests below: commands and their options exist."""
+    monkeypatch.chdir(ROOT / "examples" / name)
+    for program, *words in commands(name):
+        if program == "python":
+            assert Path(words[0]).is_file()
+            continue
+        with click.Context(dxp) as context:
+            command = dxp.get_command(context, words[0])
+            assert command is not None
+            command.make_context(words[0], words[1:], parent=context)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PEOPLE)
 def test_every_command_of_an_example_runs(name, tmp_path):
     folder = tmp_path / name
@@ -38,13 +57,14 @@ def test_every_command_of_an_example_runs(name, tmp_path):
     assert list(folder.glob("release-*.csv"))
 
 
-@pytest.mark.parametrize("name", PEOPLE)
+@pytest.mark.parametrize("name", mostly_slow(PEOPLE, ["spreadsheet"]))
 def test_the_program_of_an_example_says_what_is_protected(name, tmp_path):
     said = run(["python", str(ROOT / "examples" / name / "run.py")], tmp_path)
     assert "What is protected:" in said
     assert "for a whole person" in said
 
 
+@pytest.mark.slow
 def test_maps_of_places(tmp_path):
     folder = tmp_path / "places"
     shutil.copytree(ROOT / "examples" / "places", folder)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from contracts.long_forms import mostly_slow
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -14,7 +16,9 @@ def output(name: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("example", "page"), [("correlation.py", "correlation.md"), ("blowfish.py", "blowfish.md")])
+@pytest.mark.parametrize(
+    ("example", "page"), mostly_slow([("correlation.py", "correlation.md"), ("blowfish.py", "blowfish.md")], 1)
+)
 def test_a_page_quotes_its_example(example, page):
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert output(example).strip() in text

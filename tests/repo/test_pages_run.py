@@ -54,7 +54,9 @@ def survey(tmp_path_factory):
         (folder / "waves").mkdir()
         con.execute(f"COPY people TO '{folder}/waves/1.parquet'")
     policy = dx.Policy.load(folder / "policy.toml")
-    dx.plan("count by sex", policy.metric, rows=2000, share="10%", dataset=policy.dataset).save(folder / "plan.json")
+    dx.plan("count by sex", policy.metric, n_records=2000, budget="10%", dataset=policy.dataset).save(
+        folder / "plan.json"
+    )
     return folder
 
 
@@ -96,7 +98,7 @@ def test_a_command_of_a_page_runs(page, line, survey, tmp_path):
 DEMO = "dx.Session('demo/policy.toml', 'demo/people.parquet', ledger='l.db', new_ledger=True)"
 SETTING = {
     "pictures.md": f"import dxprivacy as dx\nsession = {DEMO}\n",
-    "choices.md": "import dxprivacy as dx\nscores, d = [3, 5, 9], dx.metrics.constant(3, 1)\n",
+    "selections.md": "import dxprivacy as dx\nscores, d = [3, 5, 9], dx.metrics.constant(3, 1)\n",
 }
 
 

@@ -8,21 +8,21 @@ from benchmarks import beside, by_diffprivlib, by_opendp, survey
 
 dp = pytest.importorskip("opendp.prelude")
 dp.enable_features("contrib")
-BY_WORDS = {question.words: question for question in survey.ALL}
+BY_WORDS = {query.words: query for query in survey.ALL}
 
 
 @pytest.mark.parametrize("words", BY_WORDS)
 def test_opendp_says_what_is_true(words):
-    question = BY_WORDS[words]
-    sample = question.sample(0)
-    truth = question.truth(sample)
-    found = by_opendp.answer(question, 1e4)(sample)
+    query = BY_WORDS[words]
+    sample = query.sample(0)
+    truth = query.truth(sample)
+    found = by_opendp.answer(query, 1e4)(sample)
     assert found.shape == truth.shape
-    between = 1 if question.words.startswith(("quantile", "median")) else 0.05  # its ranks halve ties
+    between = 1 if query.words.startswith(("quantile", "median")) else 0.05  # its ranks halve ties
     assert np.allclose(found, truth, rtol=0.002, atol=between)
 
 
-def test_every_question_is_asked_of_diffprivlib_or_it_cannot():
+def test_every_query_is_asked_of_diffprivlib_or_it_cannot():
     assert set(by_diffprivlib._ANSWERS) | set(by_diffprivlib.CANNOT) == set(BY_WORDS)
 
 

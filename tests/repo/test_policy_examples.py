@@ -1,4 +1,4 @@
-"""Every policy in the documentation is one: each attribute of each example is compiled, each question bound."""
+"""Every policy in the documentation is one: each attribute of each example is compiled, each query bound."""
 
 import re
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_there_are_examples():
         *("count where pickup.longitude=-74..-73.9", "count where dropoff='40.7, -74.0'"),
     ],
 )
-def test_the_questions_of_the_page_can_be_asked(asked, folder):
+def test_the_queries_of_the_page_can_be_asked(asked, folder):
     from dxprivacy.queries.asking import gather
 
     text = next(text for page, _, text in examples() if page == "policy.md" and "birth" in text)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from contracts.long_forms import mostly_slow
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w*)\n(.*?)```", README, re.DOTALL)
@@ -31,7 +33,7 @@ def run(command, folder):
     )
 
 
-@pytest.mark.parametrize("code", [body for kind, body in BLOCKS if kind == "python"])
+@pytest.mark.parametrize("code", mostly_slow([body for kind, body in BLOCKS if kind == "python"], slice(-1, None)))
 def test_python_programs_run_as_printed(code, workshop):
     assert len([line for line in code.splitlines() if line.strip()]) <= 12
     result = run([sys.executable, "-W", "error", "-c", code], workshop)
@@ -51,6 +53,7 @@ def last_of(commands, folder):
     return result.stdout
 
 
+# Not made small: these are the first commands that anybody types.
 def test_shell_commands_run_as_printed(workshop):
     assert "Guarantee" in last_of(SHELL[0], workshop)
     left = run("dxp ledger ledger.db --policy examples/household/policy.toml", workshop)
@@ -83,6 +86,7 @@ def test_theorems_name_only_files_and_tests_that_exist():
         assert (ROOT / "src" / "dxprivacy" / name).exists(), name
 
 
+@pytest.mark.slow  # short form: tests/unit/cli/test_cli_synth.py
 def test_synthetic_records_are_written_as_printed(workshop):
     said = last_of(SHELL[1], workshop)
     assert "direct is expected to be better" in said
@@ -94,12 +98,17 @@ def test_synthetic_records_are_written_as_printed(workshop):
 
 
 LONG = ("least_noise.py", "pictures.py")  # they draw pictures, for up to half a minute
+SHORT = ("adaptive.py", "correlation.py")
 
 
 @pytest.mark.parametrize(
     "example",
     [
-        pytest.param(path, id=path.name, marks=[pytest.mark.soak] if path.name in LONG else [])
+        pytest.param(
+            path,
+            id=path.name,
+            marks=[pytest.mark.soak] if path.name in LONG else [] if path.name in SHORT else [pytest.mark.slow],
+        )
         for path in sorted((ROOT / "examples").glob("*.py"))
     ],
 )

@@ -37,10 +37,10 @@ def warm_up() -> None:
         Path("policy.toml").write_text(POLICY)
         Path("people.csv").write_text("sex\n" + "M\nF\n" * 50)
         for call in (
-            ["plan", "policy.toml", "count by sex", "--share", "20%", "--out", "plan.json"],
+            ["plan", "policy.toml", "count by sex", "--budget", "20%", "--out", "plan.json"],
             ["release", "plan.json", "--data", "people.csv", "--policy", "policy.toml", "--new-ledger"],
-            ["choose", "policy.toml", "most common sex", "--share", "20%", "--data", "people.csv"],
-            ["synth", "policy.toml", "count by sex", "--share", "20%", "--data", "people.csv"],
+            ["select", "policy.toml", "most common sex", "--budget", "20%", "--data", "people.csv"],
+            ["synth", "policy.toml", "count by sex", "--budget", "20%", "--data", "people.csv"],
             ["verify", "plan.json"],
             ["ledger", "ledger.db"],
             ["ledger", "ledger.db", "--between", "sex=M", "sex=F"],

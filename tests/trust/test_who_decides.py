@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 import dxprivacy as dx
+from contracts.long_forms import slow
 from contracts.unused_ledger import unused_ledger
 from dxprivacy.errors import LedgerError
 from dxprivacy.formats.canonical import sealed
@@ -97,15 +98,15 @@ def house(tmp_path):
     return curator, analyst, desk
 
 
-def planned(policy, *questions, **options):
+def planned(policy, *queries, **options):
     loaded = dx.Policy.load(policy)
-    return make(loaded, *questions, **options).to_dict()
+    return make(loaded, *queries, **options).to_dict()
 
 
-def make(policy, *questions, share="50%"):
+def make(policy, *queries, budget="50%"):
     from dxprivacy.mechanisms.linear.planning.planner import make_plan
 
-    return make_plan(list(questions), policy.metric, share=share, title=policy.title, dataset=policy.dataset)
+    return make_plan(list(queries), policy.metric, budget=budget, title=policy.title, dataset=policy.dataset)
 
 
 def hand_over(desk, data, name="plan.json"):
@@ -133,6 +134,7 @@ def release(as_user):
 # -- the plan's own policy and ledger ----------------------------------------------------------------------------------
 
 
+# Not made small: this attack went through once, by the command line.
 def test_a_plan_that_names_a_policy_of_its_own_is_not_followed(house, release):
     """The attack that went through: ε = inf, a ledger beside it, and the exact count."""
     curator, analyst, desk = house
@@ -174,7 +176,7 @@ def test_no_member_of_a_plan_chooses_a_file(house, member, release):
 
 
 def test_a_plan_that_claims_the_curators_digest_for_other_distances_is_recomputed(house, release):
-    """The digests match, the questions are honest, the noise is what the analyst would like: none."""
+    """The digests match, the queries are honest, the noise is what the analyst would like: none."""
     curator, analyst, desk = house
     data = planned(analyst / "honest.toml", "count by sex")
     data["scales"] = [(0.0).hex() for _ in data["scales"]]
@@ -200,10 +202,10 @@ def test_a_plan_of_another_dataset_is_refused(house, release):
 
 def test_a_ledger_alone_brings_the_version_of_the_policy_that_it_holds(house, release):
     curator, analyst, desk = house
-    first = hand_over(desk, planned(analyst / "honest.toml", "count by sex", share="25%"))
+    first = hand_over(desk, planned(analyst / "honest.toml", "count by sex", budget="25%"))
     assert release(curator, first, "--policy", "policy.toml", "--new-ledger").returncode == 0
     (curator / "policy.toml").unlink()
-    second = hand_over(desk, planned(analyst / "honest.toml", "count by age", share="25%"), "second.json")
+    second = hand_over(desk, planned(analyst / "honest.toml", "count by age", budget="25%"), "second.json")
     done = release(curator, second, "--ledger", "ledger.db")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("✓ policy    as ledger.db holds it · ")
@@ -231,7 +233,7 @@ def test_a_ledger_keeps_units_and_points_so_that_it_needs_no_other_file(tmp_path
     policy = dx.Policy.load(tmp_path / "policy.toml")
     unused_ledger(tmp_path / "ledger.db", policy).close()
     (tmp_path / "places.csv").unlink()
-    from dxprivacy.ledger.stored_policy import stored_policy
+    from dxprivacy.ledger.adoption import stored_policy
 
     back = stored_policy(tmp_path / "ledger.db")
     assert (back.title, back.dataset, back.version, back.digest) == ("T", "t", policy.version, policy.digest)
@@ -245,8 +247,8 @@ def test_a_ledger_without_the_units_of_a_plan_asks_for_the_policy(house, monkeyp
 
     written = Version.content
 
-    def without_units(self, shares):
-        return json.dumps(json.loads(written(self, shares)) | {"units": {}})
+    def without_units(self, budgets):
+        return json.dumps(json.loads(written(self, budgets)) | {"units": {}})
 
     with monkeypatch.context() as earlier:
         earlier.setattr(Version, "content", without_units)
@@ -263,7 +265,7 @@ def test_a_ledger_without_the_units_of_a_plan_asks_for_the_policy(house, monkeyp
 
 
 def test_a_ledger_that_does_not_hold_its_distances_is_refused_with_the_remedy(tmp_path):
-    from dxprivacy.ledger.stored_policy import stored_policy
+    from dxprivacy.ledger.adoption import stored_policy
 
     cut = dx.metrics.restricted(dx.metrics.line(5, 1), [0, 2, 4])
     unused_ledger(tmp_path / "ledger.db", cut, dataset="t").close()
@@ -290,7 +292,7 @@ def test_a_new_ledger_needs_a_word_and_is_announced_before_anything_is_counted(h
 
 
 def test_an_announcement_comes_before_the_count(house, monkeypatch, capsys):
-    from dxprivacy.cli.count_options import Counting
+    from dxprivacy.cli.options import CountOptions
     from dxprivacy.cli.policy_and_ledger import decide
     from dxprivacy.engines.files import csv_lines
 
@@ -298,13 +300,13 @@ def test_an_announcement_comes_before_the_count(house, monkeypatch, capsys):
     monkeypatch.chdir(curator)
     monkeypatch.setattr(csv_lines.CsvFile, "count", lambda *_: pytest.fail("counted"))
     deciding = decide(Path("policy.toml"), None, new_ledger=True)
-    with deciding.open(("people.csv",), Counting(None, spill=True)) as session:
+    with deciding.open(("people.csv",), CountOptions(None, spill=True)) as session:
         assert session.ledger.is_new
     assert "! new ledger" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    "command", [["choose", "policy.toml", "most common sex"], ["synth", "policy.toml", "count by sex"]]
+    "command", [["select", "policy.toml", "most common sex"], ["synth", "policy.toml", "count by sex"]]
 )
 def test_choices_and_synthetic_records_need_the_same_word(house, command, as_user):
     curator, _, _ = house
@@ -361,7 +363,7 @@ def test_in_python_a_missing_ledger_is_refused_with_the_argument_that_starts_one
         Ledger.open(tmp_path / "new.db", policy)
     with dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "new.db", new_ledger=True) as session:
         assert session.ledger.is_new
-        session.release(session.plan("count by sex", share="50%"), anyway=True)
+        session.release(session.plan("count by sex", budget="50%"), anyway=True)
     with dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "new.db") as session:
         assert not session.ledger.is_new
         assert len(session.ledger.entries()) == 1
@@ -439,7 +441,7 @@ BOTH = SEX.format(1) + AGE.format("0, 9", 1)
         (SEX.format(1), BOTH, "age is new"),
         (AGE.format("0, 9", 1), AGE.format("0, 12", 1), "10 – other were one value"),
         (AGE.format("0, 9", 1), AGE.format("0, 9", "1.000001"), "age: 0 – other have ε 4.5 now, and had 4.5"),
-        (AGE.format("0, 9", 1) + "at_most = 3\n", AGE.format("0, 9", 1), "and had 3"),
+        (AGE.format("0, 9", 1) + "max_epsilon = 3\n", AGE.format("0, 9", 1), "and had 3"),
         (BOTH + '[combine]\nhow = "max"\n', BOTH, "add up now"),
         (SEX.format("{ M = 1, F = 1 }"), SEX.format("{ M = 1, F = 4 }") + 'between = "sum"\n', "F – other have ε 8"),
         ('[attributes.x]\nvalues = ["A", "B"]\nepsilon = 1\n',
@@ -460,7 +462,7 @@ def test_a_version_that_lets_anybody_be_told_apart_more_easily_needs_a_word(befo
         (BOTH, SEX.format(1)),
         (BOTH, BOTH + '[combine]\nhow = "max"\n'),
         (AGE.format("0, 9", 1), AGE.format("0, 9", "0.5")),
-        (AGE.format("0, 9", 1), AGE.format("0, 9", 1) + "at_most = 3\n"),
+        (AGE.format("0, 9", 1), AGE.format("0, 9", 1) + "max_epsilon = 3\n"),
         (SEX.format(1), SEX.format(1).replace("attributes.sex", "attributes.gender") + 'column = "sex"\n'),
         (SEX.format(1), SEX.format(1).replace('["M", "F"]', '["F", "M"]')),
     ],
@@ -469,16 +471,17 @@ def test_a_version_that_is_nowhere_looser_needs_none(before, after, tmp_path):
     assert loosened_by(before, after, tmp_path) == ()
 
 
-def test_what_counts_as_looser_agrees_with_all_pairs_of_records(tmp_path):
+@pytest.mark.parametrize("rounds", [20, slow(40)])
+def test_what_counts_as_looser_agrees_with_all_pairs_of_records(rounds, tmp_path):
     """Against the distances of all pairs, over random changes of one policy."""
     import random
 
     rng = random.Random(7)
     seen = set()
-    for _ in range(40):
+    for _ in range(rounds):
         texts = []
         for _ in range(2):
-            cap = "" if rng.random() < 0.5 else f"at_most = {rng.choice([2, 5])}\n"
+            cap = "" if rng.random() < 0.5 else f"max_epsilon = {rng.choice([2, 5])}\n"
             other = f"other = {{ epsilon = {rng.choice([1, 2, 9])} }}\n"
             texts.append(SEX.format(rng.choice([1, 2])) + other + AGE.format("0, 4", rng.choice([1, 2])) + cap)
         old, new = (dx.Policy.parse(f'title = "T"\ndataset = "t"\n{text}') for text in texts)

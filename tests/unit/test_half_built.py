@@ -48,7 +48,17 @@ def concrete(kind):
 
 
 def test_public_classes_are_among_them():
-    public = {dx.Session, dx.Ledger, dx.Policy, dx.Plan, dx.Release, dx.Choice, dx.Universe, dx.Records, dx.Histogram}
+    public = {
+        dx.Session,
+        dx.Ledger,
+        dx.Policy,
+        dx.Plan,
+        dx.Release,
+        dx.Selection,
+        dx.Universe,
+        dx.Records,
+        dx.Histogram,
+    }
     assert public <= set(CLASSES.values())
     assert {dx.Certificate, dx.Bound, type(dx.metrics.line(3, 1)), OneLine} <= set(CLASSES.values())
 
@@ -80,6 +90,6 @@ def test_html_is_there_beside_the_bundle():
 def test_a_closed_ledger_shows_its_line(tmp_path):
     policy = dx.Policy.parse('title = "S"\ndataset = "s"\n[attributes.sex]\nvalues = ["F", "M"]\nepsilon = 1')
     with dx.Ledger.open(tmp_path / "l.db", policy, new_ledger=True) as ledger:
-        ledger.reserve((plan := dx.plan("count by sex", policy)).cost, plan.counted_questions, request="r")
+        ledger.reserve((plan := dx.plan("count by sex", policy)).cost, plan.counted_queries, request="r")
     assert ledger._repr_html_() is None
     assert ledger._repr_mimebundle_() == {"text/plain": repr(ledger)}

@@ -1,4 +1,4 @@
-"""Two small surveys with every common kind of question, released for real; their plans, releases and ledgers as files.
+"""Two small surveys with every common kind of query, released for real; their plans, releases and ledgers as files.
 
 In the first the number of records is public; in the second records may be added and removed.
 """
@@ -33,7 +33,7 @@ PLACES = """id,name,state,latitude,longitude,elevation
 2,New York,New York,40.71427,-74.00597,10
 3,Albany,New York,42.65258,-73.75623,45
 """
-QUESTIONS = [
+QUERIES = [
     "count by sex within 40",
     "sum age by sex where home=Hoboken|Albany",
     "mean elevation by state",
@@ -47,7 +47,7 @@ PEOPLE = "sex,age,home\n" + "".join(f"{'MF'[k % 2]},{k % 6},{1 + k % 3}\n" for k
 CLINIC = """
 title = "Clinic"
 dataset = "verify-2"
-unit = "add-remove"
+neighbors = "add-remove"
 epsilon_presence = 0.5
 max_records = 1000
 [attributes.sex]
@@ -97,7 +97,7 @@ class Files:
         return json.loads(getattr(self, kind).read_text(encoding="utf-8"))
 
 
-def write_files(folder: Path, policy: str, people: str, before: str, questions: list, after: str) -> Files:
+def write_files(folder: Path, policy: str, people: str, before: str, queries: list, after: str) -> Files:
     """A policy, data, three releases, and the plan and release of the one in the middle."""
     (folder / "policy.toml").write_text(policy, encoding="utf-8")
     (folder / "places.csv").write_text(PLACES)
@@ -105,10 +105,10 @@ def write_files(folder: Path, policy: str, people: str, before: str, questions: 
     with dx.Session(
         folder / "policy.toml", folder / "people.csv", ledger=folder / "ledger.db", new_ledger=True
     ) as session:
-        session.release(session.plan(before, share="25%"), anyway=True)
-        plan = session.plan(*questions, share="50%")
+        session.release(session.plan(before, budget="25%"), anyway=True)
+        plan = session.plan(*queries, budget="50%")
         release = session.release(plan, anyway=True)
-        session.release(session.plan(after, share="10%"), anyway=True)
+        session.release(session.plan(after, budget="10%"), anyway=True)
     plan.save(folder / "plan.json")
     release.save(folder / "release.json")
     return Files(folder, folder / "plan.json", folder / "release.json", folder / "ledger.db")
@@ -117,7 +117,7 @@ def write_files(folder: Path, policy: str, people: str, before: str, questions: 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory) -> Files:
     folder = tmp_path_factory.mktemp("verify")
-    return write_files(folder, POLICY, PEOPLE, "count by state, sex", QUESTIONS, "count where age=3..5")
+    return write_files(folder, POLICY, PEOPLE, "count by state, sex", QUERIES, "count where age=3..5")
 
 
 @pytest.fixture(scope="session")

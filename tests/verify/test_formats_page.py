@@ -9,7 +9,7 @@ from dxprivacy.metrics import Metric
 from dxprivacy.universe.attributes import attribute_kinds  # noqa: F401
 from dxprivacy.universe.attributes.attribute import Attribute
 from dxprivacy.universe.blocks import Block
-from dxprivacy.verify import attributes, choice, metric, picks, plan, questions, release, synthesis
+from dxprivacy.verify import attributes, metric, picks, plan, queries, release, selection, synthesis
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
 
@@ -33,7 +33,7 @@ def test_every_kind_is_verified_and_specified(base, known):
 
 @pytest.mark.parametrize(
     "known",
-    [plan.PLANS, release.RELEASES, choice.CHOICES, choice.CHOICE_PLANS, synthesis.REPORTS],
+    [plan.PLANS, release.RELEASES, selection.SELECTIONS, selection.SELECTION_PLANS, synthesis.REPORTS],
     ids=lambda x: next(iter(x)),
 )
 def test_every_format_that_is_read_is_specified(known):
@@ -42,8 +42,8 @@ def test_every_format_that_is_read_is_specified(known):
         assert f"`{name}`" in PAGE or f"`…/{edition}` files" in PAGE, name
 
 
-def test_every_question_choice_and_method_is_specified():
+def test_every_query_choice_and_method_is_specified():
     for name in picks._PICKS:
         assert f"| `{name}` |" in PAGE, name
-    for name in (*questions._KINDS, *synthesis._METHODS):
+    for name in (*queries._KINDS, *synthesis._METHODS):
         assert f"*{name}*" in PAGE or f"*{name} of" in PAGE, name

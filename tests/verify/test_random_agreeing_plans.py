@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
+from contracts.long_forms import mostly_slow
 from dxprivacy.metrics.derived_metrics import AttributeMax
 from dxprivacy.verify import verify_data
 
@@ -33,26 +34,26 @@ def random_plan(seed):
     asked = [f"count by {', '.join(f'a{a}' for a in s)}" for s in some]
     if seed % 5 == 4 and kind != "max":
         return dx.plan(dx.plan(asked, metric, method="optimal").workload.columns(np.arange(whole.cells)), metric)
-    method = "consistent" if seed % 3 else "auto"
+    method = "k-norm" if seed % 3 else "auto"
     try:
-        return dx.plan(asked, metric, method=method, share="50%" if seed % 7 == 3 else 1)
+        return dx.plan(asked, metric, method=method, budget="50%" if seed % 7 == 3 else "100%")
     except dx.errors.NotCertified:
         return dx.plan(asked, metric)
 
 
 def checked(seed):
     plan = random_plan(seed)
-    assert plan.certificate.ratio <= plan.share
+    assert plan.certificate.ratio <= plan.budget
     assert list(verify_data(json.loads(json.dumps(plan.to_dict()))))
     return plan.measured.how
 
 
-@pytest.mark.parametrize("seeds", [range(k, k + 8) for k in range(0, 32, 8)])
+@pytest.mark.parametrize("seeds", mostly_slow([range(k, k + 8) for k in range(0, 32, 8)], slice(1, 3)))
 def test_plans_are_verified(seeds):
-    assert any(checked(seed) in ("consistent", "together") for seed in seeds)
+    assert any(checked(seed) in ("k-norm", "block-max") for seed in seeds)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seeds", [range(k, k + 20) for k in range(32, 1032, 20)])
 def test_a_thousand_plans_are_verified(seeds):
-    assert any(checked(seed) in ("consistent", "together") for seed in seeds)
+    assert any(checked(seed) in ("k-norm", "block-max") for seed in seeds)

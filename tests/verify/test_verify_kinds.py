@@ -20,7 +20,7 @@ def read_back(data):
 
 def verified(policy, asked):
     """The labels of a plan that is verified, with a release of it."""
-    plan = dx.plan(asked, policy.metric, rows=500)
+    plan = dx.plan(asked, policy.metric, n_records=500)
     assert list(verify_data(read_back(plan.to_dict())))
     assert list(verify_data(json.loads(released(plan, random.Random(3)).to_json())))
     return {a.label for a in plan.workload.answers}
@@ -42,6 +42,7 @@ per = "7 days"
 """
 
 
+@pytest.mark.slow  # the other tests of this file are the short forms
 def test_periods_of_the_calendar_are_verified():
     asked = ["count by birth/12", "count by birth/year", "count by birth/decade", "count by birth[2000,2003-07]"]
     asked += [
@@ -110,7 +111,7 @@ def test_steps_that_are_none_are_refused(step):
 
 def test_another_step_is_another_universe():
     universe = Universe([Dates(name="birth", first="2009-01-01", last="2009-12-31", step="1 month")])
-    data = read_back(dx.plan("count by birth", dx.metrics.Constant(universe, 1), rows=100).to_dict())
+    data = read_back(dx.plan("count by birth", dx.metrics.Constant(universe, 1), n_records=100).to_dict())
     text = json.dumps(data).replace('{"months": 1}', '{"months": 2}')
     assert text != json.dumps(data)
     with pytest.raises(NotVerified):

@@ -82,15 +82,15 @@ def test_an_edited_ledger_is_noticed(files, copied, statement):
         "UPDATE journal SET at = '2020-01-01T00:00:00.000+00:00' WHERE seq = 5",
         "UPDATE journal SET request = request || ' x' WHERE seq IN (5, 6)",
         "UPDATE journal SET body = previous WHERE seq IN (5, 6)",
-        'UPDATE journal SET content = replace(content, \'"share": "\', \'"share": "0\') WHERE seq = 5',
+        'UPDATE journal SET content = replace(content, \'"budget": "\', \'"budget": "0\') WHERE seq = 5',
         "UPDATE journal SET content = replace(content, 'count', 'sum') WHERE seq = 3",
         "UPDATE journal SET content = replace(content, '\"seal\"', '\"Seal\"') WHERE seq = 6",
         "UPDATE journal SET content = replace(content, 'verify-1', 'verify-2') WHERE seq = 1",
         "UPDATE journal SET kind = 'reserve', request = 'more' WHERE seq = 8",
-        'UPDATE journal SET content = replace(content, \'"unit": "replace"\', \'"unit": "x"\') WHERE seq = 2',
+        'UPDATE journal SET content = replace(content, \'"neighbors": "replace"\', \'"neighbors": "x"\') WHERE seq = 2',
         'UPDATE journal SET content = replace(content, \'"epsilon": "1"\', \'"epsilon": "2"\') WHERE seq = 2',
         "UPDATE journal SET content = replace(content, '\"F\"', '\"W\"') WHERE seq = 2",
-        'UPDATE journal SET content = replace(content, \'"shares": {\', \'"shares": {"3": "1"\') WHERE seq = 2',
+        'UPDATE journal SET content = replace(content, \'"budgets": {\', \'"budgets": {"3": "1"\') WHERE seq = 2',
         'UPDATE journal SET content = replace(content, \'"recoded": {\', \'"recoded": {"x": 1\') WHERE seq = 2',
         "UPDATE journal SET content = '[]' WHERE seq = 2",
         "UPDATE journal SET body = previous WHERE seq = 2",
@@ -165,7 +165,7 @@ def test_a_ledger_of_another_dataset_does_not_fit(files, tmp_path):
     with dx.Session(
         files.folder / "policy.toml", files.folder / "people.csv", ledger=tmp_path / "l.db", new_ledger=True
     ) as session:
-        session.release(session.plan("count by sex", share="10%"))
+        session.release(session.plan("count by sex", budget="10%"))
     with pytest.raises(NotVerified):
         list(verify(files.release, tmp_path / "l.db"))
 

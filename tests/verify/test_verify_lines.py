@@ -7,6 +7,7 @@ import pytest
 
 from contracts.by_all_pairs import check, over_all_pairs, read, read_back
 from contracts.line_models import asked, one_distance_each, towns, universe
+from contracts.long_forms import slow
 from dxprivacy.errors import NotVerified, Undecided
 from dxprivacy.formats.canonical import sealed
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
@@ -33,39 +34,39 @@ def test_along_attributes_of_one_distance(monkeypatch, seed, many):
     monkeypatch.setattr(directions, "_MANY_VALUES", many)
     rng = random.Random(f"along {seed}")
     metric = one_distance_each(rng)
-    questions = asked(rng)
-    scales = scales_of(rng, questions.on(metric.universe).rows)
-    check(*read(questions, metric, scales, choose=rng.random() < 0.2))
+    queries = asked(rng)
+    scales = scales_of(rng, queries.on(metric.universe).rows)
+    check(*read(queries, metric, scales, choose=rng.random() < 0.2))
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_values_for_which_others_stand(monkeypatch, seed):
     monkeypatch.setattr(directions, "_MANY_VALUES", 0)
     rng = random.Random(f"towns {seed}")
-    metric, questions = towns(rng)
-    workload = questions.on(metric.universe)
+    metric, queries = towns(rng)
+    workload = queries.on(metric.universe)
     scales = [rng.choice([0.3, 1.0, 20.0]) for _ in workload.blocks]
-    check(*read(questions, metric, [scales[b] for b in workload.block_of.tolist()]))
+    check(*read(queries, metric, [scales[b] for b in workload.block_of.tolist()]))
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_under_one_distance_for_all_records(seed):
     rng = random.Random(f"everywhere {seed}")
     metric = Constant(universe(rng), Fraction(rng.randint(1, 5), 3))
-    questions = asked(rng)
-    scales = scales_of(rng, questions.on(metric.universe).rows)
-    check(*read(questions, metric, scales))
+    queries = asked(rng)
+    scales = scales_of(rng, queries.on(metric.universe).rows)
+    check(*read(queries, metric, scales))
 
 
 @pytest.mark.parametrize("seed", range(80))
 def test_of_too_many_records_a_bound_that_is_never_too_small_and_mostly_met(monkeypatch, seed):
     monkeypatch.setattr(certificate, "_MOST_COLUMNS", 0)
     rng = random.Random(f"bound {seed}")
-    sums, questions = towns(rng) if seed % 2 else (one_distance_each(rng), asked(rng))
+    sums, queries = towns(rng) if seed % 2 else (one_distance_each(rng), asked(rng))
     metric = Constant(sums.universe, Fraction(rng.randint(1, 5), 3))
-    workload = questions.on(metric.universe)
+    workload = queries.on(metric.universe)
     scales = [rng.choice([0.3, 1.0, 20.0]) for _ in workload.blocks]
-    loss, distances = read(questions, metric, [scales[b] for b in workload.block_of.tolist()])
+    loss, distances = read(queries, metric, [scales[b] for b in workload.block_of.tolist()])
     truth = over_all_pairs(loss, distances)[1]
     assert truth <= tightest(loss, distances).high
     bound = never_more(loss)
@@ -78,9 +79,9 @@ def test_of_too_many_pairs_blocks_are_looked_at_by_themselves(monkeypatch, seed)
     monkeypatch.setattr(directions, "MOST_PAIRS", seed % 20)
     rng = random.Random(f"too many {seed}")
     metric = one_distance_each(rng)
-    questions = asked(rng)
-    scales = scales_of(rng, questions.on(metric.universe).rows)
-    loss, distances = read(questions, metric, scales)
+    queries = asked(rng)
+    scales = scales_of(rng, queries.on(metric.universe).rows)
+    loss, distances = read(queries, metric, scales)
     truth = over_all_pairs(loss, distances)[1]
     try:
         found = tightest(loss, distances)
@@ -90,13 +91,14 @@ def test_of_too_many_pairs_blocks_are_looked_at_by_themselves(monkeypatch, seed)
         assert found.high >= truth
 
 
-def test_a_worst_case_of_a_large_part_and_a_small_one_is_verified():
+@pytest.mark.parametrize(("values", "high"), [(150, 20), slow(3_000, 360)])
+def test_a_worst_case_of_a_large_part_and_a_small_one_is_verified(values, high):
     """The large part is bounded, the small one exact: together neither the verifier's own sum nor an earlier bound."""
-    tail = Values(name="tail", values=tuple(f"t{k}" for k in range(3_000)))
-    delay, age = Integers(name="delay", low=-60, high=360), Integers(name="age", low=0, high=9)
+    tail = Values(name="tail", values=tuple(f"t{k}" for k in range(values)))
+    delay, age = Integers(name="delay", low=-60, high=high), Integers(name="age", low=0, high=9)
     metric = attributes(Universe([delay, tail, age]), {"delay": 1, "tail": 1, "age": 1})
-    questions = gather(mean_of("delay"), mean_of("delay", by="tail"), ranges("age"))
-    plan = make_plan(questions, metric, rows=10**6)
+    queries = gather(mean_of("delay"), mean_of("delay", by="tail"), ranges("age"))
+    plan = make_plan(queries, metric, n_records=10**6)
     data = plan.to_dict()
     assert "worst case" in [found.name for found in verify_data(read_back(data))]
     data.pop("seal")
@@ -107,6 +109,7 @@ def test_a_worst_case_of_a_large_part_and_a_small_one_is_verified():
             list(verify_data(read_back(one)))
 
 
+@pytest.mark.slow  # fewer pairs are looked at; short form: the test before
 def test_a_plan_of_more_pairs_than_can_be_looked_at_is_verified_table_by_table():
     """Three facts of each of 7,000 places: no two of them stand for all."""
     rng = random.Random(3)
@@ -115,8 +118,8 @@ def test_a_plan_of_more_pairs_than_can_be_looked_at_is_verified_table_by_table()
     place = Values(name="place", values=tuple(f"p{k}" for k in range(7_000)), facts=facts)
     g = Values(name="g", values=("a", "b"))
     metric = attributes(Universe([place, g]), {"place": 5, "g": 1})
-    questions = gather(*(mean_of(f"place.{name}") for name in names), table("place"), table("g"))
-    plan = make_plan(questions, metric, rows=100_000, method="by-table")
+    queries = gather(*(mean_of(f"place.{name}") for name in names), table("place"), table("g"))
+    plan = make_plan(queries, metric, n_records=100_000, method="by-table")
     assert "upper bound" in plan.certificate.rule
     told = {found.name: found.found for found in verify_data(read_back(plan.to_dict()))}
     assert told["certificate"].startswith("uses at most 100 %")
@@ -126,5 +129,7 @@ def test_a_plan_under_one_distance_with_thousands_of_groups_is_verified():
     """Both signs: a sum over everybody changes by less than twice its largest number."""
     tail = Values(name="tail", values=tuple(f"t{k}" for k in range(3_000)))
     whole = Universe([Integers(name="delay", low=-60, high=360), tail])
-    plan = make_plan(gather(mean_of("delay"), mean_of("delay", by="tail")), Constant(whole, Fraction(1)), rows=10**6)
+    plan = make_plan(
+        gather(mean_of("delay"), mean_of("delay", by="tail")), Constant(whole, Fraction(1)), n_records=10**6
+    )
     assert "certificate" in [found.name for found in verify_data(read_back(plan.to_dict()))]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
-from contracts.random_models import random_metric, random_questions, random_scales
+from contracts.random_models import random_metric, random_queries, random_scales
 from dxprivacy.errors import NotVerified
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.universe.attributes.integers import Integers
@@ -19,7 +19,7 @@ from dxprivacy.universe.universe import Universe
 from dxprivacy.verify import noise, reading, verify, verify_data
 from dxprivacy.verify.journal import Row
 from dxprivacy.verify.measured import Itself
-from dxprivacy.verify.questions import ask
+from dxprivacy.verify.queries import ask
 from dxprivacy.verify.stated import Stated
 from dxprivacy.verify.universe import Universe as Read
 
@@ -67,20 +67,20 @@ def test_whole_characters_and_long_numbers_are_read():
 @given(st.randoms(use_true_random=False))
 def test_whole_numbers_say_what_fractions_say(rng):
     metric = random_metric(rng, places=True)
-    questions = random_questions(rng, metric.universe)
-    scales = random_scales(rng, questions.on(metric.universe))
+    queries = random_queries(rng, metric.universe)
+    scales = random_scales(rng, queries.on(metric.universe))
     universe = Read(reading.parse(json.dumps(metric.universe.to_dict())))
-    asked = ask(reading.parse(json.dumps(questions.to_dict())), universe)
-    laws = Itself(asked, asked, universe, list(scales), 3).laws()
+    asked = ask(reading.parse(json.dumps(queries.to_dict())), universe)
+    distributions = Itself(asked, asked, universe, list(scales), 3).distributions()
     shifts = [rng.choice([0.0, 0.0, 0.5]) for _ in scales]
     records = rng.choice([0, 1, 1000, 1 << 60])
     rows = [rng.choice([rng.randint(-50, 2000), (1 << 53) + 1, Fraction(1, 3), 2.5]) for _ in scales]
-    stated = Stated(laws, shifts, records, 3)
+    stated = Stated(distributions, shifts, records, 3)
     for answer in asked.answers:
         options = stated.options(answer, rows)
-        assert options == noise.released(answer, laws, rows, records, shifts[answer.row])
+        assert options == noise.released(answer, distributions, rows, records, shifts[answer.row])
         assert all(type(x) is float for option in options for x in option[:3])
-        silent = all(laws[row].variance == 0 and not shifts[row] for row in answer.rows)
+        silent = all(distributions[row].variance == 0 and not shifts[row] for row in answer.rows)
         assert stated.exact(answer) == (
             silent and not any((answer.recipe.below, answer.recipe.above, answer.recipe.bias))
         )
@@ -92,7 +92,7 @@ def many(tmp_path_factory):
     folder = tmp_path_factory.mktemp("many")
     universe = Universe([Integers(name=name, low=0, high=101, has_other=False) for name in "ab"])
     metric = dx.metrics.attributes(universe, {"a": {"epsilon": 1, "per": 1}, "b": {"epsilon": 1, "per": 2}})
-    plan = make_plan([dx.table("a", "b"), dx.sum_of("a", by="b")], metric, rows=500, method="equal-split")
+    plan = make_plan([dx.table("a", "b"), dx.sum_of("a", by="b")], metric, n_records=500, method="equal-split")
     plan.save(folder / "plan.json")
     return json.loads((folder / "plan.json").read_text(encoding="utf-8"))
 
@@ -106,25 +106,23 @@ def test_very_many_planned_answers_are_verified(many):
     assert "10,506 answers" in " ".join(check.found for check in verify_data(many))
 
 
-@pytest.mark.parametrize("name", ["rmse", "typical_error", "half_width_95", "exact", "unit", "question", "within"])
+@pytest.mark.parametrize("name", ["rmse", "typical_error", "half_width_95", "exact", "unit", "query", "within"])
 def test_a_wrong_fact_in_any_run_of_many_answers_is_refused(many, name):
     for k in range(len(many["answers"])):
         data = copy.deepcopy(many)
-        wrong = {"exact": True, "unit": "km", "question": "count", "within": "5"}
+        wrong = {"exact": True, "unit": "km", "query": "count", "within": "5"}
         facts = data["answers"][k]
         facts[name] = wrong[name] if name in wrong else facts[name] * 1.001
         with pytest.raises(NotVerified, match=name.replace("_", ".")):
             list(verify_data(sealed(data)))
 
 
-def test_facts_that_reach_into_the_next_question_are_refused(many):
+def test_facts_that_reach_into_the_next_query_are_refused(many):
     data = copy.deepcopy(many)
-    first = next(
-        k for k, facts in enumerate(data["answers"][1:]) if facts["question"] != many["answers"][k]["question"]
-    )
+    first = next(k for k, facts in enumerate(data["answers"][1:]) if facts["query"] != many["answers"][k]["query"])
     data["answers"][first]["answers"] += 1
     data["answers"][first + 1]["answers"] -= 1
-    with pytest.raises(NotVerified, match="question is not"):
+    with pytest.raises(NotVerified, match="query is not"):
         list(verify_data(sealed(data)))
 
 
@@ -154,7 +152,7 @@ def test_no_order_of_wrong_answers_slips_through(files):
     for _ in range(30):
         changed = copy.deepcopy(data)
         answer = rng.choice(changed["answers"])
-        name = rng.choice(["value", "low", "high", "label", "unit", "question", "exact", "vague", "groups"])
+        name = rng.choice(["value", "low", "high", "label", "unit", "query", "exact", "vague", "groups"])
         old = answer[name]
         answer[name] = (
             int(not old)

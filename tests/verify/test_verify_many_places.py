@@ -40,7 +40,7 @@ def plan(tmp_path_factory):
     with dx.Session(
         folder / "policy.toml", folder / "people.csv", ledger=folder / "ledger.db", new_ledger=True
     ) as session:
-        session.plan("count by state", "mean elevation", share="10%").save(folder / "plan.json")
+        session.plan("count by state", "mean elevation", budget="10%").save(folder / "plan.json")
     return json.loads((folder / "plan.json").read_text(encoding="utf-8"))
 
 
@@ -52,8 +52,8 @@ def sealed(plan):
     covered = {
         "metric": spec["digest"],
         "dataset": plan["policy"]["dataset"],
-        "questions": plan["questions"],
-        **{name: plan[name] for name in ("workload", "scales", "share", "rows")},
+        "queries": plan["queries"],
+        **{name: plan[name] for name in ("workload", "scales", "budget", "rows")},
     }
     plan["request"] = reading.digest(covered)
     plan["name"] = plan["request"][:4]
@@ -69,7 +69,7 @@ def lower_ratio(plan):
 
 
 def higher_ratio(plan):
-    plan["share"] = str(Fraction(plan["share"]) * 2)
+    plan["budget"] = str(Fraction(plan["budget"]) * 2)
     plan["certificate"]["ratio"] = str(Fraction(plan["certificate"]["ratio"]) * (1 + Fraction(1, 10**5)))
 
 
@@ -128,7 +128,7 @@ def of_one_country(folder, other, *asked):
     home = f'[attributes.home]\npoints = "places.csv"\nepsilon = 1.0\nper = "100 km"\nother = {{ epsilon = {other} }}\n'
     (folder / "policy.toml").write_text('title = "t"\ndataset = "d"\n' + home)
     policy = dx.Policy.load(folder / "policy.toml")
-    return dx.plan(["count by home.country", *asked], policy.metric, rows=1000, share="25%", method="optimal")
+    return dx.plan(["count by home.country", *asked], policy.metric, n_records=1000, budget="25%", method="optimal")
 
 
 def forged(plan, scales, ratio, witness=None):

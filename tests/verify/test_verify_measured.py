@@ -37,7 +37,7 @@ KINDS = {
 def released(tmp_path_factory):
     """Per kind: the plan's and the release's file, and the ledger."""
     out = {}
-    for kind, (questions, method) in KINDS.items():
+    for kind, (queries, method) in KINDS.items():
         place = tmp_path_factory.mktemp(kind)
         (place / "policy.toml").write_text(POLICY)
         rows = 6 if kind == "biased" else 300
@@ -46,7 +46,7 @@ def released(tmp_path_factory):
         with dx.Session(
             place / "policy.toml", place / "people.csv", ledger=place / "ledger.db", new_ledger=True
         ) as session:
-            plan = session.plan(*questions, method=method, share="60%")
+            plan = session.plan(*queries, method=method, budget="60%")
             assert not plan.measured.as_asked
             plan.save(place / "plan.json")
             session.release(plan, anyway=True).save(place / "release.json")
@@ -100,7 +100,7 @@ EDITS = {
     "another way": (["measured", "how"], lambda x: "row for row" if x == "least squares" else "least squares"),
     "no such way": (["measured", "how"], lambda _: "by hand"),
     "another digest": (["measured", "workload"], lambda x: x[::-1]),
-    "other rows": (["measured", "questions"], lambda x: x[1:] or x + x),
+    "other rows": (["measured", "queries"], lambda x: x[1:] or x + x),
     "no note": (["notes"], lambda x: x[:-1]),
 }
 

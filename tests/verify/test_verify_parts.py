@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import dxprivacy as dx
 from contracts.by_all_pairs import check, read
-from contracts.random_models import random_metric, random_questions, random_scales
+from contracts.long_forms import drawn
+from contracts.random_models import random_metric, random_queries, random_scales
 from dxprivacy.queries.asking import gather
 from dxprivacy.universe.attributes.integers import Integers
 from dxprivacy.universe.universe import Universe
@@ -27,25 +28,24 @@ from dxprivacy.verify.parts import separate
 @given(st.randoms(use_true_random=False))
 def test_the_largest_ratio_is_that_of_all_pairs_in_fractions(choose, wide, rng):
     metric = random_metric(rng, axes=3, plain=True)
-    questions = random_questions(rng, metric.universe)
-    scales = random_scales(rng, questions.on(metric.universe))
+    queries = random_queries(rng, metric.universe)
+    scales = random_scales(rng, queries.on(metric.universe))
     if rng.random() < 0.2:
         scales[rng.randrange(len(scales))] = 0.0
     with pytest.MonkeyPatch.context() as narrow:
         narrow.setattr(parts, "_WIDE", wide)
-        check(*read(questions, metric, scales, choose=choose))
+        check(*read(queries, metric, scales, choose=choose))
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.randoms(use_true_random=False))
+@drawn(st.randoms(use_true_random=False), fast=6, full=40)
 def test_tables_of_two_of_four_attributes_with_any_scales_are_exact(rng):
     universe = Universe([Integers(name=f"x{k}", low=0, high=2, has_other=False) for k in range(4)])
     metric = dx.metrics.attributes(universe, {f"x{k}": {"epsilon": 1, "per": k + 1} for k in range(4)})
     asked = [dx.marginals(2), dx.sum_of("x0", by="x1"), dx.sum_of("x2", by=("x1", "x3"))]
-    questions = gather(*asked[: rng.randint(1, 3)])
-    rows = sum(block.rows for block in questions.on(universe).blocks)
+    queries = gather(*asked[: rng.randint(1, 3)])
+    rows = sum(block.rows for block in queries.on(universe).blocks)
     scales = [math.ldexp(rng.randint(1, 40), rng.randint(-3, 3)) for _ in range(rows)]
-    check(*read(questions, metric, scales))
+    check(*read(queries, metric, scales))
 
 
 def test_blocks_are_separate_only_where_nothing_but_the_moving_attribute_links_them():
@@ -56,7 +56,7 @@ def test_blocks_are_separate_only_where_nothing_but_the_moving_attribute_links_t
     found = separate([[ab], [ac], [cd], [ae], [alone]], 0)
     assert sorted(map(len, found)) == [1, 1, 1, 2]
     assert {frozenset(map(id, blocks)) for blocks in found} >= {frozenset(map(id, (ac, cd)))}
-    assert sorted(map(len, separate([[ab, ae], [ac], [cd]], 0))) == [2, 2], "the blocks of a choice stay together"
+    assert sorted(map(len, separate([[ab, ae], [ac], [cd]], 0))) == [2, 2], "the blocks of a selection stay together"
     assert sorted(map(len, separate([[ab], [ac], [table(1, 2)]], 0))) == [3], "one links two that were apart"
 
 
@@ -64,9 +64,9 @@ def test_linked_tables_are_not_given_contexts_that_exclude_one_another():
     """Two tables that share x1 are precise beside different values of it: no record is in both places."""
     universe = Universe([Integers(name=f"x{k}", low=0, high=1, has_other=False) for k in range(3)])
     metric = dx.metrics.attributes(universe, {f"x{k}": {"epsilon": 1, "per": 1} for k in range(3)})
-    questions = gather(dx.table("x0", "x1"), dx.sum_of("x0", by=("x1", "x2")))
+    queries = gather(dx.table("x0", "x1"), dx.sum_of("x0", by=("x1", "x2")))
     scales = [1.0, 64.0, 1.0, 64.0, 64.0, 64.0, 1.0, 1.0]
-    loss, read_metric = read(questions, metric, scales)
+    loss, read_metric = read(queries, metric, scales)
     check(loss, read_metric)
     along = Along(loss, read_metric.axes[0], 0)
     assert len(along.parts()) == 1
@@ -76,9 +76,9 @@ def test_linked_tables_are_not_given_contexts_that_exclude_one_another():
 def test_many_attributes_have_few_contexts():
     universe = Universe([Integers(name=f"x{k}", low=0, high=9, has_other=False) for k in range(12)])
     metric = dx.metrics.attributes(universe, {f"x{k}": {"epsilon": 1, "per": 1} for k in range(12)})
-    questions = gather(dx.marginals(2))
+    queries = gather(dx.marginals(2))
     scales = [8.0 + k % 7 for k in range(6_600)]
-    loss, read_metric = read(questions, metric, scales)
+    loss, read_metric = read(queries, metric, scales)
     found = tightest(loss, read_metric)
     assert found.exact
     assert found.pairs <= 12 * 11 * 9 * 10

@@ -1,4 +1,4 @@
-"""Many places: the verifier's tree finds what all pairs tell, over random places, wrappers and questions."""
+"""Many places: the verifier's tree finds what all pairs tell, over random places, wrappers and queries."""
 
 import math
 import random
@@ -128,15 +128,15 @@ def case(seed):
     scales = [3.5 if one else rng.choice([0.7, 1.0, 12.25, 100.0]) for _ in range(rows)]
     if rng.random() < 0.1:
         scales[rng.randrange(rows)] = 0.0
-    choices, times = [], []
+    selections, times = [], []
     if rng.random() < 0.25:
         last = blocks[-1]
-        choices, times = [range(last.first, last.first + last.rows)], [rng.randint(1, 3)]
+        selections, times = [range(last.first, last.first + last.rows)], [rng.randint(1, 3)]
     metric = along if len(sizes) == 1 else Product("sum", [along, Line(range(sizes[1]), F(10**6))])
     absent = rng.random() < 0.2
     if absent:
         metric = WithAbsent(metric, F(10**6))
-    return Loss(universe(sizes, absent=absent), blocks, scales, choices, times), metric
+    return Loss(universe(sizes, absent=absent), blocks, scales, selections, times), metric
 
 
 @pytest.mark.parametrize("seed", range(CASES))

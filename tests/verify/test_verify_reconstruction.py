@@ -35,7 +35,7 @@ def made(tmp_path_factory):
     with dx.Session(
         folder / "policy.toml", folder / "people.csv", ledger=folder / "ledger.db", new_ledger=True
     ) as session:
-        plan = session.plan("ranges age/2", "count by sex", "count", share="50%", method="matrix")
+        plan = session.plan("ranges age/2", "count by sex", "count", budget="50%", method="matrix")
         plan.save(folder / "plan.json")
         release = session.release(session.load_plan(folder / "plan.json"))
         return plan, json.loads(json.dumps(plan.to_dict())), json.loads(release.to_json()), folder / "ledger.db"
@@ -155,7 +155,7 @@ def test_a_reconstruction_with_more_noise_than_it_needs_is_refused_by_both(tmp_p
     )
     policy = dx.Policy.parse(f'title = "T"\ndataset = "t"\n{values}')
     with dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "ledger.db", new_ledger=True) as session:
-        plan = session.plan("marginals 2", "count by a", method="matrix", share="50%")
+        plan = session.plan("marginals 2", "count by a", method="matrix", budget="50%")
         data = json.loads(json.dumps(plan.to_dict()))
         carried = data["measured"]["reconstruction"]
         free = vanishing(plan.counted.dense())

@@ -71,7 +71,7 @@ def test_machines_get_the_same_fields(dxp, files):
 
 
 def test_what_is_printed_for_machines_can_be_verified_too(dxp, files):
-    plan = dxp("plan", "policy.toml", "count by sex", "--share", "5%", "--json", folder=files.folder)
+    plan = dxp("plan", "policy.toml", "count by sex", "--budget", "5%", "--json", folder=files.folder)
     (files.folder / "p.json").write_text(plan.stdout, encoding="utf-8")
     assert list(verify(files.folder / "p.json"))
     for _ in range(2):  # the second is a repetition
@@ -83,7 +83,7 @@ def test_what_is_printed_for_machines_can_be_verified_too(dxp, files):
 
 def test_a_refusal_names_what_does_not_hold(dxp, files):
     data = files.read("plan")
-    (files.folder / "weak.json").write_text(json.dumps(data | {"share": "1"}), encoding="utf-8")
+    (files.folder / "weak.json").write_text(json.dumps(data | {"budget": "1"}), encoding="utf-8")
     out = dxp("verify", "weak.json", folder=files.folder)
     assert out.returncode == 8
     assert out.stderr.startswith("✗ seal · ")
@@ -106,7 +106,7 @@ def test_misuse_gives_our_errors(dxp, files, arguments, code):
 def test_what_is_undecided_is_said_so_after_everything_that_holds(dxp, tmp_path):
     start(tmp_path)
     adopt(tmp_path, policy(high=6))
-    release(tmp_path, policy(high=6), "count by sex", share="30%", name="second.json")
+    release(tmp_path, policy(high=6), "count by sex", budget="30%", name="second.json")
     out = dxp("verify", "second.json", "--ledger", "ledger.db", folder=tmp_path)
     assert out.returncode == 9
     assert "✓ entry" in out.stdout
@@ -127,7 +127,7 @@ def test_whatever_takes_long_is_named_while_it_is_done(files, monkeypatch):
     monkeypatch.setattr("dxprivacy.cli.terminal.working", recorded)
     arguments = [str(files.release), "--ledger", str(files.ledger)]
     assert CliRunner().invoke(command, arguments).exit_code == 0
-    stages = ("reading the file", "format", "digests", "questions", "answers", "certificate", "worst case", "ledger")
+    stages = ("reading the file", "format", "digests", "queries", "answers", "certificate", "worst case", "ledger")
     assert [f"verify  {stage}" for stage in (*stages, "policy", "entry", "budget")] == [
         what for what in named if not what.endswith("left")
     ]

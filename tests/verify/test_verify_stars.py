@@ -9,7 +9,7 @@ import pytest
 import dxprivacy as dx
 from dxprivacy.errors import DxError, NotVerified
 from dxprivacy.formats.canonical import sealed
-from dxprivacy.optimize.k_norm.star_moments import StarMoments
+from dxprivacy.optimize.k_norm.star_fit import StarMoments
 from dxprivacy.session.session import read_plan
 from dxprivacy.verify import verify_data
 from dxprivacy.verify.stars import spreads
@@ -40,7 +40,7 @@ def released(tmp_path_factory):
     (folder / "things.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     policy = dx.Policy.load(folder / "policy.toml")
     session = dx.Session(policy, folder / "things.csv", ledger=folder / "ledger.db", new_ledger=True)
-    plan = session.plan(*ASKED, share="50%")
+    plan = session.plan(*ASKED, budget="50%")
     release = session.release(plan)
     return plan, release, folder
 
@@ -55,7 +55,7 @@ def resealed(data):
 
 def test_a_plan_and_its_release_are_accepted(released):
     plan, release, folder = released
-    assert plan.method == "consistent"
+    assert plan.method == "k-norm"
     assert any("noise agrees" in c.found for c in checked(plan.to_dict()))
     assert checked(json.loads(release.to_json()))
     again = read_plan(plan.save(folder / "kept.json"), dx.Policy.load(folder / "policy.toml"))
@@ -89,10 +89,10 @@ def test_a_margin_in_another_place_is_another_law(released):
     plan, _, folder = released
     policy = dx.Policy.load(folder / "policy.toml")
     data = plan.to_dict()
-    questions = data["measured"]["questions"]
-    for k in range(1, len(questions)):
-        turned = [*questions[k:], *questions[:k]]
-        forged = resealed({**data, "measured": {**data["measured"], "questions": turned}})
+    queries = data["measured"]["queries"]
+    for k in range(1, len(queries)):
+        turned = [*queries[k:], *queries[:k]]
+        forged = resealed({**data, "measured": {**data["measured"], "queries": turned}})
         with pytest.raises(DxError):
             checked(forged)
         path = folder / f"turned{k}.json"

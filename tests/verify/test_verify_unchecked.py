@@ -75,7 +75,7 @@ def test_impossible_gains_are_refused(files):
         ("gain", "much"),
         ("standard_epsilon", 0),
         ("standard_epsilon", -1.0),
-        ("question", "x"),
+        ("query", "x"),
     ):
         data = put(files.read("plan"), ("gains", 0, name), value)
         assert isinstance(refusal(resealed(data)), NotVerified), (name, value)
@@ -86,7 +86,7 @@ def test_impossible_gains_are_refused(files):
 # -- one strict reader -------------------------------------------------------------------------------------------------
 
 
-TWICE = [('{"format": ', '{"format": "other", "format": '), ('"share": ', '"share": "1", "share": ')]
+TWICE = [('{"format": ', '{"format": "other", "format": '), ('"budget": ', '"budget": "1", "budget": ')]
 NUMBERS = [("NaN", "NaN"), ("Infinity", "Infinity"), ("-Infinity", "-Infinity"), ("1e999", "1e999")]
 
 
@@ -141,7 +141,7 @@ def test_an_honest_plan_with_a_ratio_of_very_many_digits_is_verified(tmp_path):
     for i in range(12):
         for j in range(i):
             table[i][j] = table[j][i] = Fraction(rng.randint(10**6, 2 * 10**6), 10**6 + 7)
-    plan = dx.plan(rows, dx.metrics.from_matrix(table), method="optimal", rows=100)
+    plan = dx.plan(rows, dx.metrics.from_matrix(table), method="optimal", n_records=100)
     assert len(set(plan.scales)) > 60
     data = json.loads(json.dumps(plan.to_dict()))
     assert list(verify_data(data))

@@ -24,9 +24,9 @@ def policy(epsilon="1.0", high=4, more=""):
     )
 
 
-def release(folder, version, *questions, share, name):
+def release(folder, version, *queries, budget, name):
     with dx.Session(version, folder / "people.csv", ledger=folder / "ledger.db", new_ledger=True) as session:
-        session.release(session.plan(*questions, share=share)).save(folder / name)
+        session.release(session.plan(*queries, budget=budget)).save(folder / name)
 
 
 def adopt(folder, version):
@@ -35,7 +35,7 @@ def adopt(folder, version):
 
 def start(folder):
     (folder / "people.csv").write_text(PEOPLE)
-    release(folder, policy(), "count by sex", share="40%", name="first.json")
+    release(folder, policy(), "count by sex", budget="40%", name="first.json")
     return folder
 
 
@@ -44,7 +44,7 @@ def same_records(tmp_path_factory):
     """Two versions over the same possible records, with releases under both."""
     folder = start(tmp_path_factory.mktemp("same"))
     adopt(folder, policy("2.0"))
-    release(folder, policy("2.0"), "count by sex", "mean age", share="70%", name="second.json")
+    release(folder, policy("2.0"), "count by sex", "mean age", budget="70%", name="second.json")
     return folder
 
 
@@ -53,7 +53,7 @@ def other_records(tmp_path_factory):
     """Two versions, the second with more possible records, with releases under both."""
     folder = start(tmp_path_factory.mktemp("other"))
     adopt(folder, policy(high=6))
-    release(folder, policy(high=6), "count by sex", share="30%", name="second.json")
+    release(folder, policy(high=6), "count by sex", budget="30%", name="second.json")
     return folder
 
 
@@ -81,7 +81,7 @@ def test_nothing_has_to_be_carried_to_a_version_before_which_nothing_was_spent(t
     (tmp_path / "people.csv").write_text(PEOPLE)
     unused_ledger(tmp_path / "ledger.db", policy()).close()
     adopt(tmp_path, policy(high=6))
-    release(tmp_path, policy(high=6), "count by sex", share="40%", name="r.json")
+    release(tmp_path, policy(high=6), "count by sex", budget="40%", name="r.json")
     assert [c.name for c in verify(tmp_path / "r.json", tmp_path / "ledger.db")][-1] == "budget"
 
 
@@ -102,21 +102,21 @@ def edit_content(ledger, seq, change):
 
 
 def smaller_share(data):
-    ((row, share),) = data["shares"].items()
-    data["shares"] = {row: str(Fraction(share) / 2)}
+    ((row, budget),) = data["budgets"].items()
+    data["budgets"] = {row: str(Fraction(budget) / 2)}
 
 
 def larger_share(data):
-    ((row, share),) = data["shares"].items()
-    data["shares"] = {row: str(Fraction(share) * 2)}
+    ((row, budget),) = data["budgets"].items()
+    data["budgets"] = {row: str(Fraction(budget) * 2)}
 
 
 def share_of_another_row(data):
-    data["shares"] = {"2": next(iter(data["shares"].values()))}
+    data["budgets"] = {"2": next(iter(data["budgets"].values()))}
 
 
 def no_shares(data):
-    data["shares"] = {}
+    data["budgets"] = {}
 
 
 def another_unit(data):
@@ -172,13 +172,13 @@ def test_a_release_belongs_to_the_version_that_it_names(same_records, tmp_path):
         "UPDATE journal SET seq = seq - 1 WHERE seq IN (6, 7)",
         "UPDATE journal SET seq = 7 WHERE seq = 100",
     )
-    edit_content(ledger, 7, lambda data: data["shares"].update({"5": "1/2"}))
+    edit_content(ledger, 7, lambda data: data["budgets"].update({"5": "1/2"}))
     with pytest.raises(NotVerified, match="another version of it"):
         list(verify(tmp_path / "second.json", ledger))
 
 
 def test_more_spent_than_the_new_version_allows_is_noticed(same_records, tmp_path):
-    """The entry of the first version twice more, each with right digests, body and shares of either version."""
+    """The entry of the first version twice more, each with right digests, body and fractions of either version."""
     ledger = copied(same_records, tmp_path)
     tamper(ledger)
     with sqlite3.connect(ledger) as database:
@@ -190,10 +190,10 @@ def test_more_spent_than_the_new_version_allows_is_noticed(same_records, tmp_pat
             database.execute("UPDATE journal SET seq = ? WHERE seq = ?", (k + 2, k + 100))
     database.close()
 
-    def shares(data):
-        (share,) = data["shares"].values()
-        data["shares"] = dict.fromkeys(("3", "5", "6"), share)
+    def budgets(data):
+        (budget,) = data["budgets"].values()
+        data["budgets"] = dict.fromkeys(("3", "5", "6"), budget)
 
-    edit_content(ledger, 7, shares)
+    edit_content(ledger, 7, budgets)
     with pytest.raises(NotVerified, match="more was spent"):
         list(verify(tmp_path / "first.json", ledger))

@@ -1,16 +1,16 @@
 import dxprivacy as dx
 
 with dx.Session("plain.toml", "people.csv", ledger="budget.db", new_ledger=True) as session:
-    session.release(session.plan(dx.table("town"), share="50%"))
+    session.release(session.plan(dx.table("town"), budget="50%"))
     print(f"left: {session.left:.2f}")
-    mean = session.plan(dx.mean_of("age"), share="30%", rows=1000)
+    mean = session.plan(dx.mean_of("age"), budget="30%", n_records=1000)
     session.release(mean)
     print(f"left: {session.left:.2f}")
     try:
-        session.choose(session.plan_choice(dx.median_of("age"), share="30%"))
+        session.select(session.plan_selection(dx.median_of("age"), budget="30%"))
     except dx.errors.BudgetExceeded as error:
         print("refused:", error)
-    session.choose(session.plan_choice(dx.median_of("age"), share="20%"))
+    session.select(session.plan_selection(dx.median_of("age"), budget="20%"))
     print(f"left: {session.left:.2f}")
 
 with dx.Session("plain.toml", "people.csv", ledger="budget.db") as later:

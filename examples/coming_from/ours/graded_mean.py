@@ -1,7 +1,7 @@
 import dxprivacy as dx
 
 with dx.Session("graded.toml", "people.csv", ledger="graded.db", new_ledger=True) as session:
-    plan = session.plan(dx.mean_of("age"), share="100%")  # spends nothing
+    plan = session.plan(dx.mean_of("age"), budget="100%")  # spends nothing
 (gain,) = plan.to_dict()["gains"]
 print(f"standard DP at the strictest ε: ε {gain['standard_epsilon']:.3g}; at our worst: ε {plan.worst_epsilon:.3g}")
 errors = plan.to_pandas()[

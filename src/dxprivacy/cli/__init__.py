@@ -1,9 +1,8 @@
 """The command line `dxp`: arguments in, exit codes out.  Commands are loaded when they are called; help loads nothing
 heavy.
 
-In reading order: `html_pages`, `terminal`, `count_options`, `data_names`, `file_options`, `input_files`,
-`inspect_remedies`, `manual_pages`, `output_folders`, `policy_and_ledger`, `remaining_budget`, `solve_option`,
-`sql_options`, `uninformative_guard`, `commands`.
+In reading order: `given_files`, `terminal`, `options`, `inspect_remedies`, `manual_pages`, `policy_and_ledger`,
+`commands`.
 """
 
 import sys
@@ -22,8 +21,8 @@ _COMMANDS = {
     "inspect": "Show the curator which entries count as “other”; not private, do not publish.",
     "plan": "How wrong would the answers be? Spends nothing, reads no data.",
     "release": "Reserve the budget, then answer a plan with exact noise.",
-    "choose": "Most common value, median, quantile, bin edges: chosen by the data, privately.",
-    "synth": "Synthetic records that answer your questions nearly as the data does.",
+    "select": "Most common value, median, quantile, bin edges: chosen by the data, privately.",
+    "synth": "Synthetic records that answer your queries nearly as the data does.",
     "ledger": "What was spent and what is left, pair by pair.",
     "verify": "Check a plan or a release again, independently, from the file alone.",
     "reproduce": "Run the paper's experiments again, and draw them: one offline page.",
@@ -33,7 +32,7 @@ _COMMANDS = {
 _REFUSED = {
     "--epsilon": (
         "ε belongs to the policy file, where it is given per attribute or per distance",
-        [("--share 25%", "uses a part of every pair's ε"), ("within 10", "in a question: stops at good enough")],
+        [("--budget 25%", "uses a part of every pair's ε"), ("within 10", "in a query: stops at good enough")],
     ),
     "--seed": (
         "noise comes from the operating system; a seed would let anyone subtract it",

@@ -29,27 +29,27 @@ _CLOSE = 0.65
 
 
 @dataclass(frozen=True)
-class Remedy:
+class InspectRemedy:
     """A line for the policy, and how many rows of those looked at would count with it."""
 
     line: str
     rows: int
 
 
-def remedies(attribute: "Attribute", others: "Others") -> list[Remedy]:
+def remedies(attribute: "Attribute", others: "Others") -> list[InspectRemedy]:
     """What would let entries count, what mends most first; none that mends no more than another."""
     if attribute.located is not None:
         return _of_coordinates(attribute, others)
     rows = {text: n for (text, *more), n in others.entries if text and not more}
     tried = [(line, _mended(changed, rows)) for line, changed in _changed(attribute, list(rows))]
     shown: list[tuple[str, set[str]]] = []
-    for line, mended in sorted(tried, key=lambda t: (-sum(rows[x] for x in t[1]), t[0].count('"'), len(t[0]))):
-        if mended and not any(mended <= other for _, other in shown):
-            shown.append((line, mended))
-    return [Remedy(line, sum(rows[x] for x in mended)) for line, mended in shown[:_MOST_SHOWN]]
+    for line, fixed in sorted(tried, key=lambda t: (-sum(rows[x] for x in t[1]), t[0].count('"'), len(t[0]))):
+        if fixed and not any(fixed <= other for _, other in shown):
+            shown.append((line, fixed))
+    return [InspectRemedy(line, sum(rows[x] for x in fixed)) for line, fixed in shown[:_MOST_SHOWN]]
 
 
-def _of_coordinates(attribute: "Attribute", others: "Others") -> list[Remedy]:
+def _of_coordinates(attribute: "Attribute", others: "Others") -> list[InspectRemedy]:
     """The two columns the other way round, or numbers that are written otherwise."""
     import json
 
@@ -58,10 +58,12 @@ def _of_coordinates(attribute: "Attribute", others: "Others") -> list[Remedy]:
     pairs = [(texts, n) for texts, n in others.entries if all(texts)]
     swapped = [(texts[::-1], n) for texts, n in pairs]
     names = json.dumps(list(attribute.reads[::-1]), ensure_ascii=False)
-    found = [Remedy(f"coordinates = {names}", _rows_with_a_place(attribute, swapped))]
+    found = [InspectRemedy(f"coordinates = {names}", _rows_with_a_place(attribute, swapped))]
     for written in _NUMBERS:
         try:
-            found.append(Remedy(f'format = "{written}"', _rows_with_a_place(replace(attribute, format=written), pairs)))
+            found.append(
+                InspectRemedy(f'format = "{written}"', _rows_with_a_place(replace(attribute, format=written), pairs))
+            )
         except PolicyError:
             continue
     best = max(found, key=lambda remedy: remedy.rows)
@@ -98,8 +100,7 @@ def _changed(attribute: "Attribute", texts: Sequence[str]) -> "Iterator[tuple[st
     from dxprivacy.universe.attributes.dates import Dates
     from dxprivacy.universe.attributes.listed_points import Points
     from dxprivacy.universe.attributes.listed_values import Values
-    from dxprivacy.universe.attributes.times import Times
-    from dxprivacy.universe.attributes.weekdays import Weekdays
+    from dxprivacy.universe.attributes.times import Times, Weekdays
     from dxprivacy.universe.reading.text_formats import ISO
 
     if len(attribute.reads) > 1:
@@ -138,10 +139,10 @@ def _spellings(attribute: "Values | Points", texts: Sequence[str]) -> "Iterator[
     for keys in [[], *([key] for key in missing), *([missing] if len(missing) == 2 else [])]:
         flags = Spelling("trim" in keys or now.trim, "fold_case" in keys or now.fold_case, now.aliases)
         try:
-            mended = _mended(replace(attribute, spelling=flags), texts)
+            fixed = _mended(replace(attribute, spelling=flags), texts)
         except PolicyError:  # two values would be written alike
             continue
-        left = [text for text in texts if text not in mended]
+        left = [text for text in texts if text not in fixed]
         told = [f"{key} = true" for key in keys]
         if keys and len(left) < len(texts):
             yield "\n".join(told), flags

@@ -1,18 +1,22 @@
 """Who decides over a release: the policy and the ledger that the curator names, and nothing that stands in a plan.
 
-A plan, a question and a file of questions are written by whoever asks.  They carry digests, which must match; which
+A plan, a query and a file of queries are written by whoever asks.  They carry digests, which must match; which
 policy is kept and which ledger pays is said on the command line alone (docs/trust.md).
 """
 
 import os
+import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dxprivacy.cli.count_options import Counting
-from dxprivacy.cli.html_pages import command_line
-from dxprivacy.formats.writing_files import real_path
+import click
+
+from dxprivacy.cli.given_files import command_line
+from dxprivacy.cli.options import CountOptions
+from dxprivacy.formats.file_access import real_path
 from dxprivacy.wording import quoted, tag
 
 if TYPE_CHECKING:
@@ -43,7 +47,7 @@ class Deciding:
         beside = self.file is None or self.file == self.ledger.parent / "policy.toml"
         return () if beside else ("--policy", self.file or "")
 
-    def open(self, data: tuple[str, ...], counting: Counting) -> "Session":
+    def open(self, data: tuple[str, ...], counting: CountOptions) -> "Session":
         """The session; what a new ledger means is said before anything is counted."""
         from dxprivacy.cli.terminal import show
         from dxprivacy.session import Session
@@ -54,7 +58,7 @@ class Deciding:
             source,
             ledger=self.ledger,
             new_ledger=self.new_ledger,
-            pace=counting.pace,
+            quantize_time=counting.quantize_time,
             spill=counting.spill,
         )
         if session.ledger.is_new:
@@ -77,7 +81,7 @@ def decide(policy: Path | None, ledger: Path | None, *, new_ledger: bool) -> Dec
         )
     book = ledger or (policy or Path()).parent / "ledger.db"
     if policy is None:
-        from dxprivacy.ledger.stored_policy import stored_policy
+        from dxprivacy.ledger.adoption import stored_policy
 
         if is_missing(book):
             hint = (f"{command_line()} --policy POLICY.toml --new-ledger", "starts it under that policy")
@@ -131,3 +135,39 @@ def _require_own(book: Path) -> None:
             where=str(book),
             hints=[(f"{command_line()} --ledger {quoted(book)}", "if this is the ledger that counts")],
         )
+
+
+# -- Budget is not spent on uninformative answers, unless somebody says so ------------------------------------
+
+
+def require_worth(warning: str, command: str, *, anyway: bool, recorded: Callable[[], bool]) -> None:
+    """Ask on a terminal, refuse elsewhere; what stands in the ledger already costs nothing, and is not asked about.
+
+    `command` is the one that takes a larger budget.
+    """
+    from dxprivacy.cli.given_files import command_line
+    from dxprivacy.cli.terminal import show
+    from dxprivacy.errors import UsageError
+
+    if not warning or anyway or recorded():
+        return
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        show([tag("warn", f"! {warning}")], err=True)
+        if click.confirm("Spend the budget on it all the same?", default=False, err=True):
+            return
+        raise UsageError("left undone; nothing spent, no data read")
+    hints = [
+        (f"{command_line()} --anyway", "spends the budget all the same"),
+        (f"dxp {command} … --budget 50%", "a larger budget has less noise; fewer or coarser queries, too"),
+        ("dxp check POLICY.toml", "names places that nearly coincide"),
+    ]
+    raise UsageError(warning, details=["Nothing spent, no data read."], hints=hints)
+
+
+def left_line(left: float) -> str:
+    """What is certain to be left of every pair's ε."""
+    from dxprivacy.wording import percent
+
+    if left < 0.0005:
+        return f"{tag('good', '✓')} left      nothing is certain for every pair; dxp ledger shows them"
+    return f"{tag('good', '✓')} left      {percent(left)} of every pair's ε, at least"

@@ -9,7 +9,7 @@ import numpy as np
 
 from dxprivacy.demo.demo_survey import LEFT_OUT, RESPONDENTS, write_survey
 from dxprivacy.engines import open_source
-from dxprivacy.mechanisms.linear.noise.noise_laws import laplace_laws
+from dxprivacy.mechanisms.linear.noise.noise_distributions import laplace_distributions
 from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.mechanisms.sampling import SystemNoise
 from dxprivacy.output.text.plan_text import apart
@@ -17,13 +17,13 @@ from dxprivacy.releases.release import Release
 from dxprivacy.session import Session
 from dxprivacy.wording import columns, digits, quoted, tag, times, wrap
 
-QUESTIONS = ("mean elevation within 2 m", "count by state within 10")
+QUERIES = ("mean elevation within 2 m", "count by state within 10")
 STATES = ("California", "Texas", "New Jersey")
 PAIRS = (("Hoboken", "New York City"), ("Chicago", "Milwaukee"))
 
 
 @dataclass(frozen=True)
-class Line:
+class DemoLine:
     """One answer three times."""
 
     label: str
@@ -54,7 +54,7 @@ class Story:
 
     plan: Plan
     release: Release
-    lines: tuple[Line, ...]
+    lines: tuple[DemoLine, ...]
     prices: tuple[Price, ...]
     folder: Path | None
 
@@ -82,7 +82,7 @@ def _tell(place: Path, shown: Path | None, *, overwrite: bool) -> Story:
     with Session(
         place / "policy.toml", place / "people.parquet", ledger=place / "ledger.db", new_ledger=True
     ) as session:
-        plan = session.plan(*QUESTIONS, share=1)  # a demo has no later
+        plan = session.plan(*QUERIES, budget="100%")  # a demo has no later
         release = session.release(plan)
         if shown is not None:
             plan.save(place / f"plan-{plan.name}.json")
@@ -93,22 +93,26 @@ def _tell(place: Path, shown: Path | None, *, overwrite: bool) -> Story:
     exact = plan.workload.answer(counts)
     both = plan.baselines
     strict = np.zeros(len(exact))
-    for question in both.questions:
-        strict[list(question.rows)] = question.scales
+    for query in both.queries:
+        strict[list(query.rows)] = query.scales
     standard_noise = exact + SystemNoise().laplace(strict)
     wanted = ["mean elevation", *STATES]
     lines = []
     for k, answer in enumerate(plan.workload.answers):
         if answer.label in wanted:
-            truth = answer.recipe.interval(exact.tolist(), laplace_laws([0.0] * len(exact)), RESPONDENTS, 0.0)[0]
-            plain = answer.recipe.interval(standard_noise.tolist(), laplace_laws(strict.tolist()), RESPONDENTS, 0.0)[0]
+            truth = answer.recipe.interval(exact.tolist(), laplace_distributions([0.0] * len(exact)), RESPONDENTS, 0.0)[
+                0
+            ]
+            plain = answer.recipe.interval(
+                standard_noise.tolist(), laplace_distributions(strict.tolist()), RESPONDENTS, 0.0
+            )[0]
             row = release.answers[k]
             theirs, worst = both.strict[k], both.worst[k]
             if theirs is None or worst is None:
                 raise AssertionError("the demo's policy limits every answer")
             lines.append(
-                Line(
-                    answer.label, answer.unit, truth, both.questions[answer.question].epsilon, plain, theirs.half_width,
+                DemoLine(
+                    answer.label, answer.unit, truth, both.queries[answer.query].epsilon, plain, theirs.half_width,
                     row.value, plan.errors[k].half_width, float(plan.improvement[k]), worst.half_width,
                 )
             )  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 
 from dxprivacy.engines.files.parquet import write_parquet
 from dxprivacy.errors import DxError, UsageError
-from dxprivacy.formats.writing_files import NEVER, Kind, write_file
+from dxprivacy.formats.file_access import NEVER, FileKind, write_file
 from dxprivacy.ledger.journal import Journal
 
 RESPONDENTS = 20_000
@@ -44,7 +44,7 @@ def write_survey(folder: Path, *, overwrite: bool = False) -> None:
         raise UsageError(f"cannot write to {folder}: {error.strerror}") from None
     for name in FILES[:2]:
         text = _packaged(name)
-        write_file(folder / name, text, Kind.listed("file of the demo", [_digest(text)]))
+        write_file(folder / name, text, FileKind.listed("file of the demo", [_digest(text)]))
     _write_people(folder)
 
 

@@ -16,7 +16,7 @@ from uuid import UUID
 import numpy as np
 
 from dxprivacy.engines.entries import MOST_DIGITS, MOST_EXACT, clean_text, is_missing, whole_number
-from dxprivacy.engines.packing import Packing, merged
+from dxprivacy.engines.fields import Packing, merged
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
 from dxprivacy.universe.people import OWN, People
@@ -151,7 +151,7 @@ class KeyedRows:
         """Of every person at most so many rows as count."""
         totals = np.zeros(len(self.digests), dtype=np.int64)
         np.add.at(totals, self.person, self.counts)
-        over = totals[self.person] > rules.at_most
+        over = totals[self.person] > rules.max_rows
         person = self.person
         if rules.no_key == OWN:
             over &= ~self._nobody
@@ -159,7 +159,7 @@ class KeyedRows:
         counts = np.where(over, 0, self.counts)
         order = np.flatnonzero(over)[np.argsort(self.person[over], kind="stable")]
         for mine in _runs(order, self.person):
-            for row in _least(self._numbered(mine), rules.at_most):
+            for row in _least(self._numbered(mine), rules.max_rows):
                 counts[row] += 1
         stays = counts > 0
         return KeptRows(person[stays], tuple(c[stays] for c in self.numbers), counts[stays])
@@ -205,5 +205,5 @@ def _runs(rows: Ints, person: Ints) -> Iterator[Ints]:
         yield from np.split(rows, np.flatnonzero(np.diff(person[rows])) + 1)
 
 
-def _least(numbered: Iterable[tuple[bytes, int]], at_most: int) -> list[int]:
-    return [row for _, row in heapq.nsmallest(at_most, numbered)]
+def _least(numbered: Iterable[tuple[bytes, int]], max_rows: int) -> list[int]:
+    return [row for _, row in heapq.nsmallest(max_rows, numbered)]

@@ -27,6 +27,7 @@ import numpy as np
 from dxprivacy.engines.nearest_places import located
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.universe.attributes.attribute import Attribute, as_text
+from dxprivacy.universe.reading.calendar import zone_of
 from dxprivacy.universe.reading.codecs import (
     NOWHERE,
     Codec,
@@ -46,7 +47,6 @@ from dxprivacy.universe.reading.text_formats import (
     date_formats,
     time_formats,
 )
-from dxprivacy.universe.reading.time_zones import zone_of
 
 WHOLE_NUMBER = r"[ \t]*([+-]?[0-9]+)(?:\.0*)?[ \t]*"
 """A whole number written as text.  Strict, and the same in Python and in SQL: SQL casts would round 1.5 to 2."""

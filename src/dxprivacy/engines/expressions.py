@@ -38,7 +38,7 @@ class Nothing:
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeLiteral:
     """A whole number."""
 
     number: int
@@ -273,8 +273,8 @@ class Clamped:
     """A number or a day, or the end of the range that is nearest to it."""
 
     number: "Value"
-    low: Whole | Real | Day
-    high: Whole | Real | Day
+    low: WholeLiteral | Real | Day
+    high: WholeLiteral | Real | Day
 
 
 @dataclass(frozen=True)
@@ -346,7 +346,7 @@ class IsWhole:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedEntry:
     """`<` or `>=` of two numbers."""
 
     left: "Value"
@@ -359,8 +359,8 @@ class Between:
     """Whether a value lies in a range, both ends included."""
 
     value: "Value"
-    low: Whole | Real | Day
-    high: Whole | Real | Day
+    low: WholeLiteral | Real | Day
+    high: WholeLiteral | Real | Day
 
 
 @dataclass(frozen=True)
@@ -382,11 +382,11 @@ class Both:
     second: "Condition"
 
 
-Condition: TypeAlias = NoLonger | Matches | IsUnicode | IsFinite | IsWhole | Compared | Between | InDays | Both
+Condition: TypeAlias = NoLonger | Matches | IsUnicode | IsFinite | IsWhole | ComparedEntry | Between | InDays | Both
 Value: TypeAlias = (
     Input
     | Nothing
-    | Whole
+    | WholeLiteral
     | Real
     | Day
     | AsText

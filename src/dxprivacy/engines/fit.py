@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from dxprivacy.engines.entries import MOST_DIGITS, is_fraction
-from dxprivacy.engines.source import Column, Kind
-from dxprivacy.errors import DataError, Hint, did_you_mean
-from dxprivacy.universe.attributes.attribute import Attribute
+from dxprivacy.engines.source import Column, ColumnKind, Source
+from dxprivacy.errors import DataError, Hint, UsageError, did_you_mean
+from dxprivacy.universe.attributes.attribute import OTHER, Attribute
 from dxprivacy.universe.attributes.attribute_kinds import is_known
 from dxprivacy.universe.people import People
 from dxprivacy.universe.reading.codecs import (
@@ -24,12 +24,13 @@ from dxprivacy.universe.reading.codecs import (
     WholeNumbers,
 )
 from dxprivacy.universe.universe import Universe
+from dxprivacy.wording import UNPRINTABLE, quoted
 
 _SHOWN_COLUMNS = 30
-_NUMBERS = (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)
-_DAYS = (Kind.DATE, Kind.CLOCK, Kind.INSTANT)
-_KEYS = (*_NUMBERS, Kind.TEXT, Kind.UNTYPED, Kind.OBJECT, Kind.NOTHING)
-_UNDECLARED = (Kind.UNTYPED, Kind.OBJECT, Kind.NOTHING)
+_NUMBERS = (ColumnKind.WHOLE, ColumnKind.FLOAT, ColumnKind.DECIMAL)
+_DAYS = (ColumnKind.DATE, ColumnKind.CLOCK, ColumnKind.INSTANT)
+_KEYS = (*_NUMBERS, ColumnKind.TEXT, ColumnKind.UNTYPED, ColumnKind.OBJECT, ColumnKind.NOTHING)
+_UNDECLARED = (ColumnKind.UNTYPED, ColumnKind.OBJECT, ColumnKind.NOTHING)
 _LONG = re.compile(f"-?[1-9][0-9]{{{MOST_DIGITS},}}")
 
 
@@ -123,8 +124,8 @@ def key_notes(columns: Sequence[Column]) -> list[str]:
     """What entries of key columns of numbers mean, for columns whose type does not hold every whole number."""
     notes = []
     for column in columns:
-        rounded = column.kind is Kind.FLOAT or (column.inferred and column.kind is Kind.WHOLE)
-        if not rounded and column.kind is not Kind.DECIMAL:
+        rounded = column.kind is ColumnKind.FLOAT or (column.inferred and column.kind is ColumnKind.WHOLE)
+        if not rounded and column.kind is not ColumnKind.DECIMAL:
             continue
         note = (
             f"key column {column.name} holds {column}: whole numbers {'below 2^53' if rounded else 'only'} are keys. "
@@ -150,41 +151,114 @@ def check_keys(where: str, columns: Sequence[Column]) -> None:
             )
 
 
-def _misfit(codec: Codec, kind: Kind | None) -> str:
+def _misfit(codec: Codec, kind: ColumnKind | None) -> str:
     """What an attribute that is read so needs instead of this kind of column, or nothing."""
     if kind in _UNDECLARED:
         return ""
     match codec:
         case Days():
             # Dates written as text are common in typed tables too, and read strictly: 2026-01-31, or as declared.
-            return "" if kind in (*_DAYS, Kind.TEXT) else "dates"
+            return "" if kind in (*_DAYS, ColumnKind.TEXT) else "dates"
         case DaysOfTheWeek():
-            return "" if kind in (*_DAYS, Kind.TEXT) else "dates"
+            return "" if kind in (*_DAYS, ColumnKind.TEXT) else "dates"
         case TimesOfDay():
             if kind in _NUMBERS and codec.whole_hours:
                 return ""
-            return "" if kind in (Kind.TIME, Kind.CLOCK, Kind.INSTANT, Kind.TEXT) else "times of day"
+            return (
+                ""
+                if kind in (ColumnKind.TIME, ColumnKind.CLOCK, ColumnKind.INSTANT, ColumnKind.TEXT)
+                else "times of day"
+            )
         case WholeNumbers() | NumbersInCells() | Coordinate():
             # Numbers written as text may be read in several ways: the policy must say in which.
-            fits = kind in _NUMBERS or (kind is Kind.TEXT and bool(codec.format))
+            fits = kind in _NUMBERS or (kind is ColumnKind.TEXT and bool(codec.format))
             return "" if fits else "whole numbers" if isinstance(codec, WholeNumbers) else "numbers"
         case ListedTexts():
             texts = codec.places
             # Numbers can never hold M or F: better refused than a release in which everybody is “other”.
-            if kind is Kind.TRUTH:
+            if kind is ColumnKind.TRUTH:
                 return "" if {"true", "false"} & set(texts) else "text"
             if kind in _NUMBERS:
                 if any(map(_LONG.fullmatch, texts)):  # engines end at different numbers of this size
                     return f"text, for values of more than {MOST_DIGITS} digits"
-                decimals = kind is not Kind.WHOLE and any(map(is_fraction, texts))
+                decimals = kind is not ColumnKind.WHOLE and any(map(is_fraction, texts))
                 return "" if decimals or any(re.fullmatch("-?[0-9]+", text) for text in texts) else "text"
-            return "" if kind is Kind.TEXT else "text"
+            return "" if kind is ColumnKind.TEXT else "text"
         case _:
             assert_never(codec)
 
 
 def _mend(attribute: Attribute, column: Column, needs: str) -> list[Hint]:
     hints = [(f"store {column.name} as {needs}, or name another column in the policy", "")]
-    if column.kind is Kind.TEXT and needs.endswith("numbers"):
+    if column.kind is ColumnKind.TEXT and needs.endswith("numbers"):
         hints.append(('format = "1234.5"', f"in the policy, if {attribute.name} is written as text: say how"))
     return hints
+
+
+# -- The different values of one column, for a curator who declares them public ----------------------------------------
+# This is the only way in which something is read from rows without the ledger, so it stands alone: it is called for
+# columns that were named with `dxp init --public`, never otherwise.  Errors may depend on such a column, but never
+# quote an entry.
+
+
+MOST_VALUES = 1_000
+LONGEST_VALUE = 200
+_LISTABLE = (ColumnKind.TEXT, ColumnKind.UNTYPED, ColumnKind.OBJECT, ColumnKind.WHOLE)
+_BY_HAND = ('values = ["…", "…"]', "lists what you want to ask for")
+
+
+def public_values(source: Source, column: str) -> tuple[str | int, ...]:
+    """The values of a column that its curator declares public, sorted; whole numbers as numbers.
+
+    Entries that no policy can list are left out and count as “other”: empty ones, ones with control characters, and the
+    text “other” itself.
+    """
+    found = _listable(source, column)
+    texts = source.distinct(column, MOST_VALUES)
+    hints = [("integers = [0, 100]", "for many numbers"), ('points = "places.csv"', "for many places")]
+    if texts is None:
+        what = f"column {column} has more than {MOST_VALUES:,} different values"
+        raise DataError(
+            what, where=source.name, hints=[*hints, ('values = ["…", "…"]', "lists what you want to ask for")]
+        )
+    if any(len(text) > LONGEST_VALUE for text in texts):
+        what = f"column {column} has entries of more than {LONGEST_VALUE} characters"
+        raise DataError(what, where=source.name, hints=[_BY_HAND])
+    usable = [text for text in texts if text.strip() and text != OTHER and not UNPRINTABLE.search(text)]
+    if not usable:
+        raise DataError(f"column {column} has no values to list", where=source.name, hints=hints)
+    if found.kind is ColumnKind.WHOLE:
+        return tuple(sorted(int(text) for text in usable))
+    return tuple(sorted(usable, key=_by_number))
+
+
+def _by_number(text: str) -> tuple[bool, int, str]:
+    """Numbers in their order, then texts in theirs.
+
+    >>> sorted(["b", "10", "9"], key=_by_number)
+    ['9', '10', 'b']
+    """
+    number = re.fullmatch(r"-?[0-9]{1,18}", text)
+    return number is None, int(text) if number else 0, text
+
+
+def _listable(source: Source, column: str) -> Column:
+    """The column in the schema, if its kind has values to list."""
+    columns = source.columns()
+    named = [c for c in columns if c.name == column]
+    if not named:
+        names = [c.name for c in columns]
+        every = (f"dxp init {quoted(source.name)}", "without --public shows all columns")
+        hints = did_you_mean(column, names) or [every]
+        raise DataError(f"no column “{column}”", where=source.name, hints=hints)
+    if len(named) > 1:
+        places = numbered_places([k for k, c in enumerate(columns) if c.name == column])
+        what = f"{len(named)} columns are named “{column}”: columns {places}"
+        raise DataError(what, where=source.name, hints=["rename all but one"])
+    if named[0].kind not in _LISTABLE:
+        raise UsageError(
+            f"column {column} is {named[0]}; values are listed of text and of whole numbers",
+            where=source.name,
+            hints=[(f"without --public {column}", "the policy to fill in says what is possible")],
+        )
+    return named[0]

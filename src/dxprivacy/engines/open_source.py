@@ -3,20 +3,105 @@
 import glob
 import itertools
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dxprivacy.engines.source import Source
+from dxprivacy.engines.contribution_bounding import KeptRows, KeyedRows, required
+from dxprivacy.engines.fields import Packing, together
+from dxprivacy.engines.source import Column, Entry, Others, Source
 from dxprivacy.errors import DataError, Hint
-from dxprivacy.formats.table_addresses import has_secret, is_address, is_postgres, is_spark
+from dxprivacy.formats.file_access import has_secret, is_address, is_postgres, is_spark
+from dxprivacy.histogram import Histogram
 from dxprivacy.universe.file_format import PLAIN, FileFormat
 from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import quoted
 
 if TYPE_CHECKING:
     from dxprivacy.engines.sql.duckdb.duckdb_database import Database
+
+# -- Several sources as one: their rows one after the other, their histogram the sum -----------------------------------
+# A row still goes to its cell by itself, in the source that it stands in.  What must hold for that is public: the same
+# columns everywhere, and no source twice, for then one record would be two rows.
+
+
+class Joined:
+    """Sources with the same columns; their order, and that of the columns, has no meaning."""
+
+    def __init__(self, name: str, sources: Sequence[Source]) -> None:
+        self.name = name
+        self.has_schema = all(source.has_schema for source in sources)
+        self._sources = sources
+        known = [source for source in sources if source.has_schema]
+        names = [sorted(column.name for column in source.columns()) for source in known]
+        for source, mine in zip(known, names, strict=True):
+            if mine != names[0]:
+                # No names: the first line of a file without a header would be a record.
+                raise DataError(
+                    f"has other columns than {known[0].name}",
+                    where=source.name,
+                    hints=["all files need the same column names; a CSV file needs them in its first line"],
+                )
+
+    def columns(self) -> list[Column]:
+        """The schema of the first source; of one without a schema, its refusal."""
+        telling = [source for source in self._sources if source.has_schema == self.has_schema]
+        return telling[0].columns()
+
+    def check(self, universe: Universe) -> None:
+        """Refuse if any of the schemas does not fit; reads no row."""
+        for source in self._sources:
+            source.check(universe)
+
+    def rows(self) -> int:
+        """The number of rows of all."""
+        return sum(source.rows() for source in self._sources)
+
+    def count(self, universe: Universe) -> Histogram:
+        """How many rows of all fall into each cell."""
+        self.check(universe)  # of all, before the first is counted
+        return together(universe, [source.count(universe) for source in self._sources])
+
+    def people(self, universe: Universe) -> int:
+        """The number of people; who has rows in several of them is one."""
+        return self.keyed(universe).people(required(universe))
+
+    def keyed(self, universe: Universe) -> KeyedRows:
+        """The rows of all by person and cell."""
+        self.check(universe)
+        return KeyedRows.merged((source.keyed(universe) for source in self._sources), Packing(universe))
+
+    def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:  # noqa: ARG002
+        """The kept rows by cell of some attributes."""
+        return self.keyed(universe).kept(required(universe)).onto(universe, axes)
+
+    def distinct(self, column: str, max_rows: int) -> set[str] | None:
+        """The different texts of one column in all of them, not private; None if there are more."""
+        found: set[str] = set()
+        for source in self._sources:
+            texts = source.distinct(column, max_rows)
+            if texts is None or len(found | texts) > max_rows:
+                return None
+            found |= texts
+        return found
+
+    def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
+        """Which entries count as `other`."""
+        every = [source.others(universe, None) for source in self._sources]
+        return [_together(parts, max_rows) for parts in zip(*every, strict=True)]
+
+
+def _together(parts: Sequence[Others], max_rows: int | None) -> Others:
+    rows: Counter[Entry] = Counter()
+    for part in parts:
+        rows.update(dict(part.entries))
+    return Others.of(parts[0].attribute, parts[0].columns, rows, max_rows)
+
+
+# -- Which engine reads what -------------------------------------------------------------------------------------------
+
 
 _KNOWN = [
     "Data is a path to a .parquet, .csv, .tsv, .txt, .jsonl, .arrow or .xlsx file (lines also as .gz, .bz2 or .xz),",
@@ -33,7 +118,7 @@ _groups = itertools.count(1)
 
 @dataclass(frozen=True)
 class _Together:
-    """What all parts of one source share: the database for frames, and its like in the process apart."""
+    """What all parts of one source budget: the database for frames, and its like in the process apart."""
 
     database: "Database"
     group: int
@@ -117,12 +202,12 @@ def _open_path(given: str, together: _Together) -> Source:
 def _open_served(given: str, declared: FileFormat) -> Source | None:
     """A table that a server or a cluster counts, if a text is the address of one."""
     if is_postgres(given):
-        from dxprivacy.engines.sql.postgres.postgres_address import address
+        from dxprivacy.engines.sql.postgres.postgres_failures import address
         from dxprivacy.engines.sql.postgres.postgres_source import PostgresSource
 
         return PostgresSource(address(given), declared)
     if is_spark(given):
-        from dxprivacy.engines.sql.spark.spark_address import address as spark_address
+        from dxprivacy.engines.sql.spark.spark_session import address as spark_address
         from dxprivacy.engines.sql.spark.spark_session import opened
         from dxprivacy.engines.sql.spark.spark_source import SparkSource
 
@@ -132,7 +217,6 @@ def _open_served(given: str, declared: FileFormat) -> Source | None:
 
 
 def _open_several(given: Sequence[object], together: _Together, name: str = "") -> Source:
-    from dxprivacy.engines.joined import Joined
 
     if not given:
         raise DataError("the list of files is empty", details=_KNOWN)
@@ -202,7 +286,8 @@ def _place(part: object) -> tuple[object, str]:
 
 
 def _open_file(path: Path, part: str, together: _Together) -> Source:
-    from dxprivacy.engines.files import csv_lines, json_lines, line_files, sheets
+    from dxprivacy.engines.files import csv_lines, line_files, sheets
+    from dxprivacy.engines.files import line_files as json_lines
     from dxprivacy.engines.frames import arrow_data
 
     ending = path.suffix.lower()

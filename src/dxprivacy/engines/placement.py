@@ -21,7 +21,7 @@ from dxprivacy.engines.expressions import (
     Between,
     Both,
     Clamped,
-    Compared,
+    ComparedEntry,
     Day,
     DayOf,
     FirstGroup,
@@ -56,12 +56,12 @@ from dxprivacy.engines.expressions import (
     Unless,
     Value,
     When,
-    Whole,
+    WholeLiteral,
     WrittenDay,
     WrittenTime,
 )
-from dxprivacy.engines.source import Column, Kind
-from dxprivacy.engines.time_zone_offsets import offsets
+from dxprivacy.engines.placing import offsets
+from dxprivacy.engines.source import Column, ColumnKind
 from dxprivacy.universe.reading.calendar import month_number
 from dxprivacy.universe.reading.codecs import (
     NOWHERE,
@@ -86,8 +86,8 @@ from dxprivacy.universe.reading.text_formats import (
     time_formats,
 )
 
-TEXTS = (Kind.TEXT, Kind.UNTYPED)
-NUMBERS = (Kind.WHOLE, Kind.FLOAT, Kind.DECIMAL)
+TEXTS = (ColumnKind.TEXT, ColumnKind.UNTYPED)
+NUMBERS = (ColumnKind.WHOLE, ColumnKind.FLOAT, ColumnKind.DECIMAL)
 _EPOCH = date(1970, 1, 1)
 _DAY_SECONDS = 86_400
 _DAY = _DAY_SECONDS * 10**6  # microseconds
@@ -108,7 +108,7 @@ class Read:
     @property
     def is_joined(self) -> bool:
         """Whether what was parsed is looked up among listed texts; otherwise its place is computed."""
-        return isinstance(self.codec, ListedTexts) and self.column.kind is not Kind.OBJECT
+        return isinstance(self.codec, ListedTexts) and self.column.kind is not ColumnKind.OBJECT
 
     @property
     def is_grouped_raw(self) -> bool:
@@ -123,9 +123,9 @@ class Read:
         """Whether different entries in the range have different places: there are as many groups before as after."""
         match self.codec:
             case WholeNumbers():
-                return self.column.kind is Kind.WHOLE
+                return self.column.kind is ColumnKind.WHOLE
             case Days(step=step):
-                return self.column.kind is Kind.DATE and step.size == 1 and not step.months
+                return self.column.kind is ColumnKind.DATE and step.size == 1 and not step.months
             case _:
                 return self.is_joined
 
@@ -133,7 +133,7 @@ class Read:
 def parsed(codec: Codec, column: Column) -> Value:
     """First step: the number, the day or the bytes of the text in a column."""
     entry = Input(column.native)
-    if column.kind is Kind.OBJECT:  # placed already, entry by entry
+    if column.kind is ColumnKind.OBJECT:  # placed already, entry by entry
         return Unless(entry, NOWHERE if isinstance(codec, Coordinate) else codec.listed)
     match codec:
         case WholeNumbers():
@@ -171,9 +171,9 @@ def _listed(column: Column, codec: ListedTexts) -> Value:
 def _fraction(column: Column) -> Value | None:
     """The text of a number that is not whole, without zeros behind it; None where the type has no such numbers."""
     entry = Input(column.native)
-    if column.kind is Kind.FLOAT:
+    if column.kind is ColumnKind.FLOAT:
         return When(IsFinite(entry), OwnText(entry))
-    if column.kind is Kind.DECIMAL:
+    if column.kind is ColumnKind.DECIMAL:
         text = AsText(Sound(entry))
         return When(Matches(text, _DECIMALS), FirstGroup(text, _DECIMALS))
     return None
@@ -181,12 +181,12 @@ def _fraction(column: Column) -> Value | None:
 
 def text_of(column: Column) -> Value:
     """What is compared with listed texts; as bytes, since text in the data need not be UTF-8."""
-    if column.kind in (*TEXTS, Kind.TRUTH):
+    if column.kind in (*TEXTS, ColumnKind.TRUTH):
         return AsBytes(Input(column.native))
-    if not column.inferred or column.kind not in (Kind.WHOLE, Kind.FLOAT):
+    if not column.inferred or column.kind not in (ColumnKind.WHOLE, ColumnKind.FLOAT):
         return AsBytes(_whole(column, wide=True))
     number = _whole(column, wide=False)
-    return AsBytes(When(Between(number, Whole(-MOST_EXACT), Whole(MOST_EXACT)), number))
+    return AsBytes(When(Between(number, WholeLiteral(-MOST_EXACT), WholeLiteral(MOST_EXACT)), number))
 
 
 def key_text(column: Column) -> Value:
@@ -195,21 +195,21 @@ def key_text(column: Column) -> Value:
     The rules are those of `contribution_bounding.key_part`.  Any float may be a whole number that was rounded before
     it got here.
     """
-    return text_of(replace(column, inferred=True) if column.kind is Kind.FLOAT else column)
+    return text_of(replace(column, inferred=True) if column.kind is ColumnKind.FLOAT else column)
 
 
 def inside(codec: Codec, column: Column) -> Value:
     """Second step: what was parsed, if it lies in the range; whole numbers and days are counted from its start."""
     value = Input()
-    if column.kind is Kind.OBJECT:
+    if column.kind is ColumnKind.OBJECT:
         return value
     match codec:
         case Days() if _is_told_in_seconds(column, codec):
             return _inside_in_zone(codec)
         case TimesOfDay(low, high) if _is_told_in_seconds(column, codec):
             time = _time_in_zone(codec)
-            positive = Both(_NO_LESS_THAN_0, Between(time, Whole(low), Whole(high - 1)))
-            return When(positive, Arithmetic(time, "-", Whole(low)))
+            positive = Both(_NO_LESS_THAN_0, Between(time, WholeLiteral(low), WholeLiteral(high - 1)))
+            return When(positive, Arithmetic(time, "-", WholeLiteral(low)))
         case Days(first, last):
             known = Between(value, Day(codec.known[0]), Day(codec.known[1]))
             return When(known, _since(Clamped(value, Day(first), Day(last)) if codec.clamp else value, codec))
@@ -217,14 +217,14 @@ def inside(codec: Codec, column: Column) -> Value:
             return inside(codec.days, column)
         case TimesOfDay(low, high):
             unit = 3600 if column.kind in NUMBERS else 1  # by their hours
-            known = Between(value, Whole(low // unit), Whole(high // unit - 1))
-            return When(known, Arithmetic(value, "-", Whole(low // unit)))
+            known = Between(value, WholeLiteral(low // unit), WholeLiteral(high // unit - 1))
+            return When(known, Arithmetic(value, "-", WholeLiteral(low // unit)))
         case WholeNumbers(low, high, clamp):
-            ends, most = (Whole(low), Whole(high)), Whole(_MOST_WHOLE, wide=True)
+            ends, most = (WholeLiteral(low), WholeLiteral(high)), WholeLiteral(_MOST_WHOLE, wide=True)
             if not clamp:
-                return When(Between(value, *ends), Arithmetic(value, "-", Whole(low)))
-            nearest = ToWhole(Arithmetic(Clamped(value, *ends), "-", Whole(low)))
-            return When(Between(value, Whole(-_MOST_WHOLE, wide=True), most), nearest)
+                return When(Between(value, *ends), Arithmetic(value, "-", WholeLiteral(low)))
+            nearest = ToWhole(Arithmetic(Clamped(value, *ends), "-", WholeLiteral(low)))
+            return When(Between(value, WholeLiteral(-_MOST_WHOLE, wide=True), most), nearest)
         case NumbersInCells():
             bounds = Real(codec.ends[0]), Real(codec.ends[1])
             if codec.clamp:
@@ -241,7 +241,7 @@ def inside(codec: Codec, column: Column) -> Value:
 
 def place(codec: Codec, column: Column) -> Value:
     """Third step: the index of a value that lies in the range."""
-    if column.kind is Kind.OBJECT:
+    if column.kind is ColumnKind.OBJECT:
         return Input()
     match codec:
         case NumbersInCells():
@@ -249,7 +249,7 @@ def place(codec: Codec, column: Column) -> Value:
         case Days() if codec.step.size > 1:
             return Quotient(Input(), codec.step.size)
         case DaysOfTheWeek():
-            return Remainder(Arithmetic(Input(), "+", Whole(codec.days.first.weekday())), 7)
+            return Remainder(Arithmetic(Input(), "+", WholeLiteral(codec.days.first.weekday())), 7)
         case TimesOfDay():
             step = codec.step // 3600 if column.kind in NUMBERS else codec.step
             return Input() if step == 1 else Quotient(Input(), step)
@@ -270,11 +270,11 @@ def _whole(column: Column, *, wide: bool, written: Written = "") -> Value:
         plain = _plain(short(column), NumberFormat.of(written)) if written else short(column)
         number = ToWhole(FirstGroup(plain, WHOLE_NUMBER), wide)
         return When(Matches(short(column), NumberFormat.of(written).pattern), number) if written else number
-    if column.kind is Kind.WHOLE:
+    if column.kind is ColumnKind.WHOLE:
         return ToWhole(entry, wide)
-    if column.kind is Kind.FLOAT:
+    if column.kind is ColumnKind.FLOAT:
         return When(IsWhole(entry), ToWhole(entry, wide))
-    if column.kind is Kind.DECIMAL:
+    if column.kind is ColumnKind.DECIMAL:
         return When(Matches(AsText(Sound(entry)), r"[^.]*(\.0*)?"), ToWhole(Sound(entry), wide))
     return Nothing("whole")
 
@@ -293,7 +293,7 @@ def _number(column: Column, codec: NumbersInCells | Coordinate) -> Value:
     if column.kind in TEXTS:
         written = NumberFormat.of(codec.format)
         return When(Matches(short(column), written.pattern), ToReal(_plain(short(column), written)))
-    if column.kind is Kind.DECIMAL:  # through text: a division by a power of ten may round twice
+    if column.kind is ColumnKind.DECIMAL:  # through text: a division by a power of ten may round twice
         return ToReal(AsText(Sound(entry)))
     return ToReal(entry)
 
@@ -312,28 +312,28 @@ def _cell(codec: NumbersInCells) -> Value:
     def start(k: Value) -> Value:
         return Arithmetic(Arithmetic(a, "+", Arithmetic(k, "*", b)), "/", c)
 
-    ahead = OneIf(Compared(v, ">=", start(Arithmetic(guess, "+", Real(1)))))
-    behind = OneIf(Compared(v, "<", start(guess)))
-    at_end = OneIf(Compared(v, ">=", Real(codec.ends[1])))  # the upper end belongs to the last cell
+    ahead = OneIf(ComparedEntry(v, ">=", start(Arithmetic(guess, "+", Real(1)))))
+    behind = OneIf(ComparedEntry(v, "<", start(guess)))
+    at_end = OneIf(ComparedEntry(v, ">=", Real(codec.ends[1])))  # the upper end belongs to the last cell
     return Arithmetic(Arithmetic(Arithmetic(ToWhole(guess), "+", ahead), "-", behind), "-", at_end)
 
 
 def _day(column: Column, codec: Days) -> Value:
     """The day of an entry."""
     entry = Input(column.native)
-    if column.kind is Kind.DATE:
+    if column.kind is ColumnKind.DATE:
         return entry
     if column.kind in TEXTS:
         formats = date_formats(codec.format, zoned=bool(codec.timezone))
         in_seconds = any(isinstance(written, Instant) for written in formats)
         return _first_of([_written_day(column, written, in_seconds=in_seconds) for written in formats])
-    if column.kind is Kind.CLOCK:
+    if column.kind is ColumnKind.CLOCK:
         return When(InDays(entry, *codec.known), DayOf(Microseconds(entry)))
-    if column.kind is Kind.INSTANT:
+    if column.kind is ColumnKind.INSTANT:
         near = _shifted(codec.first, -2), _shifted(codec.last, 2)
         moment: Value = Microseconds(entry)
         if codec.clamp:  # in no zone can what lies outside of them be a day of the range
-            moment = Clamped(moment, *(Whole((day - _EPOCH).days * _DAY) for day in near))
+            moment = Clamped(moment, *(WholeLiteral((day - _EPOCH).days * _DAY) for day in near))
         day = DayOf(Arithmetic(moment, "+", OffsetAt(entry, offsets(codec))))
         return When(InDays(entry, *(codec.known if codec.clamp else near)), day)
     return Nothing("day")
@@ -348,12 +348,14 @@ def _time(column: Column, codec: TimesOfDay) -> Value:
         return _first_of([_written_time(column, written, in_seconds=in_seconds) for written in formats])
     if column.kind in NUMBERS and codec.whole_hours:
         return _whole(column, wide=False)
-    if column.kind is Kind.TIME:
-        return When(Between(Microseconds(entry), Whole(0), Whole(_DAY - 1)), SecondOfDay(Microseconds(entry)))
+    if column.kind is ColumnKind.TIME:
+        return When(
+            Between(Microseconds(entry), WholeLiteral(0), WholeLiteral(_DAY - 1)), SecondOfDay(Microseconds(entry))
+        )
     clock: Value = Microseconds(entry)
-    if column.kind is Kind.INSTANT:
+    if column.kind is ColumnKind.INSTANT:
         clock = Arithmetic(clock, "+", OffsetAt(entry, offsets(codec.days)))
-    elif column.kind is not Kind.CLOCK:
+    elif column.kind is not ColumnKind.CLOCK:
         return Nothing("whole")
     return When(InDays(entry, codec.days.first, codec.days.last), SecondOfDay(clock))
 
@@ -379,7 +381,7 @@ def _written_day(column: Column, written: DateFormat | Instant, *, in_seconds: b
     if isinstance(written, Instant):
         return _instant(column, written)
     day = WrittenDay(short(column), written.pattern, written.year, written.month, written.day)
-    return _clock(Arithmetic(_day_number(day), "*", Whole(_DAY_SECONDS))) if in_seconds else day
+    return _clock(Arithmetic(_day_number(day), "*", WholeLiteral(_DAY_SECONDS))) if in_seconds else day
 
 
 def _written_time(column: Column, written: TimeFormat | Instant, *, in_seconds: bool) -> Value:
@@ -390,7 +392,7 @@ def _written_time(column: Column, written: TimeFormat | Instant, *, in_seconds: 
 
 
 def _clock(seconds: Value) -> Value:
-    return Arithmetic(Arithmetic(seconds, "*", Whole(2)), "+", Whole(1))
+    return Arithmetic(Arithmetic(seconds, "*", WholeLiteral(2)), "+", WholeLiteral(1))
 
 
 def _day_number(day: Value) -> Value:
@@ -403,29 +405,29 @@ def _instant(column: Column, written: Instant) -> Value:
     text = short(column)
 
     def number(pattern: str, seconds: int) -> Value:
-        return Arithmetic(Otherwise(ToWhole(FirstGroup(text, pattern)), Whole(0)), "*", Whole(seconds))
+        return Arithmetic(Otherwise(ToWhole(FirstGroup(text, pattern)), WholeLiteral(0)), "*", WholeLiteral(seconds))
 
     day = WrittenDay(text, written.pattern("Ymd"), *written.order)
-    seconds: Value = Arithmetic(_day_number(day), "*", Whole(_DAY_SECONDS))
+    seconds: Value = Arithmetic(_day_number(day), "*", WholeLiteral(_DAY_SECONDS))
     for letter, size in (("H", 3600), ("M", 60), ("S", 1)):
         if written.has(letter):
             seconds = Arithmetic(seconds, "+", number(written.pattern(letter), size))
     ahead = Arithmetic(number(written.offset_hours, 3600), "+", number(written.offset_minutes, 60))
     sign = Arithmetic(
-        Arithmetic(OneIf(Matches(text, written.west)), "*", Whole(2)), "-", Whole(1)
+        Arithmetic(OneIf(Matches(text, written.west)), "*", WholeLiteral(2)), "-", WholeLiteral(1)
     )  # west: later in UTC
-    return Arithmetic(Arithmetic(seconds, "+", Arithmetic(sign, "*", ahead)), "*", Whole(2))
+    return Arithmetic(Arithmetic(seconds, "+", Arithmetic(sign, "*", ahead)), "*", WholeLiteral(2))
 
 
-def _seconds_of_days(days: tuple[date, date]) -> tuple[Whole, Whole]:
+def _seconds_of_days(days: tuple[date, date]) -> tuple[WholeLiteral, WholeLiteral]:
     """The first and the last second of some days, counted from 0001-01-01."""
     first, last = ((day - date.min).days for day in days)
-    return Whole(first * _DAY_SECONDS), Whole((last + 1) * _DAY_SECONDS - 1)
+    return WholeLiteral(first * _DAY_SECONDS), WholeLiteral((last + 1) * _DAY_SECONDS - 1)
 
 
 _TOLD = Quotient(Input(), 2)
-_BY_THE_CLOCK, _BY_OFFSET = (Compared(Remainder(Input(), 2), "=", Whole(k)) for k in (1, 0))
-_NO_LESS_THAN_0 = Compared(Input(), ">=", Whole(0))  # before 0001-01-01 in UTC nothing is known
+_BY_THE_CLOCK, _BY_OFFSET = (ComparedEntry(Remainder(Input(), 2), "=", WholeLiteral(k)) for k in (1, 0))
+_NO_LESS_THAN_0 = ComparedEntry(Input(), ">=", WholeLiteral(0))  # before 0001-01-01 in UTC nothing is known
 
 
 def _offset(codec: Days) -> Value:
@@ -438,7 +440,7 @@ def _offset(codec: Days) -> Value:
 
 def _inside_in_zone(codec: Days) -> Value:
     """The second step, for days in text of which some are instants: as `inside` has them, once they are days."""
-    clock = When(Both(_BY_THE_CLOCK, Between(_TOLD, *_seconds_of_days(codec.known))), Whole(0))
+    clock = When(Both(_BY_THE_CLOCK, Between(_TOLD, *_seconds_of_days(codec.known))), WholeLiteral(0))
     local: Value = Arithmetic(_TOLD, "+", Otherwise(clock, _offset(codec)))
     ends = _seconds_of_days((codec.first, codec.last))
     known = Between(local, *(_seconds_of_days((date.min, date.max)) if codec.clamp else ends))
@@ -457,7 +459,7 @@ def _time_in_zone(codec: TimesOfDay) -> Value:
 def _since(day: Value, codec: Days) -> Value:
     """How many days, or months, after the first one."""
     if codec.step.months:
-        return Arithmetic(MonthOf(day), "-", Whole(month_number(codec.first)))
+        return Arithmetic(MonthOf(day), "-", WholeLiteral(month_number(codec.first)))
     return Arithmetic(day, "-", Day(codec.first))
 
 
@@ -473,20 +475,20 @@ def entry_at(codec: WholeNumbers | NumbersInCells | Days | DaysOfTheWeek | Times
     k = Input()
     match codec:
         case WholeNumbers(low):
-            return ToWhole(Arithmetic(k, "+", Whole(low)))
+            return ToWhole(Arithmetic(k, "+", WholeLiteral(low)))
         case Days(first):
-            since = k if codec.step.size == 1 else Arithmetic(k, "*", Whole(codec.step.size))
+            since = k if codec.step.size == 1 else Arithmetic(k, "*", WholeLiteral(codec.step.size))
             if codec.step.months:
-                return FirstOfMonth(Arithmetic(since, "+", Whole(month_number(first))))
+                return FirstOfMonth(Arithmetic(since, "+", WholeLiteral(month_number(first))))
             return Arithmetic(Day(first), "+", since)
         case DaysOfTheWeek():
             return Arithmetic(Day(A_MONDAY), "+", k)
         case TimesOfDay(low, _, step):
-            return TimeAt(A_MONDAY, Arithmetic(Whole(low), "+", Arithmetic(k, "*", Whole(step))))
+            return TimeAt(A_MONDAY, Arithmetic(WholeLiteral(low), "+", Arithmetic(k, "*", WholeLiteral(step))))
         case NumbersInCells():
             # The middle of cell k is (2a + (2k + 1) b) / 2c, all of them exact in float64: one rounding, the nearest.
             a, b, c = codec.grid
-            doubled = Arithmetic(Whole(2 * a + b), "+", Arithmetic(k, "*", Whole(2 * b)))
+            doubled = Arithmetic(WholeLiteral(2 * a + b), "+", Arithmetic(k, "*", WholeLiteral(2 * b)))
             return Arithmetic(ToReal(doubled), "/", Real(2 * c))
         case _:
             assert_never(codec)

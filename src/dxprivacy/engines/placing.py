@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 
 import numpy as np
 
@@ -22,21 +24,78 @@ from dxprivacy.engines.contribution_bounding import (
     required,
 )
 from dxprivacy.engines.entries import clean_text, combine, entry_reader
-from dxprivacy.engines.packing import Packing, merged
+from dxprivacy.engines.fields import Packing, merged
 from dxprivacy.engines.source import Column, Others
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
 from dxprivacy.universe.attributes.attribute import Attribute
 from dxprivacy.universe.attributes.listed_values import Values
 from dxprivacy.universe.people import People
+from dxprivacy.universe.reading.calendar import zone_of
+from dxprivacy.universe.reading.codecs import Days
 from dxprivacy.universe.universe import Universe
+
+# -- The offsets of a time zone as a short table, so that SQL and Python agree on the day of an instant ----------------
+# Databases bring their own time-zone data, which differs from Python's (in 111 of 599 zones, before 1970 or after
+# 2030). Here Python's `zoneinfo` is the only one: SQL gets the moments at which the offset changes, and adds constants.
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST = int((datetime(1800, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds())  # before, every zone has one offset
+_LAST = int((datetime(9999, 12, 29, tzinfo=UTC) - _EPOCH).total_seconds())
+_STEP = 86_400  # no zone has ever changed its offset twice within a day
+
+
+def offsets(days: Days) -> tuple[tuple[int, int], ...]:
+    """(from, offset) in seconds, in order: the offset of local time from UTC, for all instants within two days of the
+    attribute's range; the first pair also holds before it.
+
+    >>> from datetime import date
+    >>> offsets(Days(date(2026, 6, 1), date(2026, 12, 31), "Europe/Berlin"))
+    ((1780099200, 7200), (1792890000, 3600))
+    """
+    first = int((datetime.combine(days.first, datetime.min.time(), UTC) - _EPOCH).total_seconds()) - 2 * 86_400
+    last = int((datetime.combine(days.last, datetime.min.time(), UTC) - _EPOCH).total_seconds()) + 3 * 86_400
+    if not days.timezone:
+        return ((max(first, _FIRST), 0),)
+    return _between(zone_of(days.timezone), max(first, _FIRST), min(last, _LAST))
+
+
+@lru_cache(maxsize=64)
+def _between(zone: tzinfo, first: int, last: int) -> tuple[tuple[int, int], ...]:
+    at, offset = first, _offset(zone, first)
+    out = [(at, offset)]
+    while at < last:
+        ahead = min(at + _STEP, last)
+        if _offset(zone, ahead) == offset:
+            at = ahead
+            continue
+        same, changed = at, ahead
+        while changed - same > 1:
+            middle = (same + changed) // 2
+            if _offset(zone, middle) == offset:
+                same = middle
+            else:
+                changed = middle
+        at, offset = changed, _offset(zone, changed)
+        out.append((at, offset))
+    return tuple(out)
+
+
+def _offset(zone: tzinfo, seconds: int) -> int:
+    local = (_EPOCH + timedelta(seconds=seconds)).astimezone(zone)
+    return int((local.utcoffset() or timedelta(0)).total_seconds())
+
+
+# -- Counting in Python ------------------------------------------------------------------------------------------------
+
 
 Entries = list[object]
 _MERGED = 16  # blocks at a time
 
 
 @dataclass(frozen=True)
-class Block:
+class PlacedBlock:
     """Some rows: how often each of them stands there, and the entries of each wanted column.
 
     Entries are hashable, and equal ones are alike to every reader (True is not 1).
@@ -65,7 +124,7 @@ class PlacedSource(ABC):
         """The number of rows."""
 
     @abstractmethod
-    def blocks(self, universe: Universe) -> Iterator[Block]:
+    def blocks(self, universe: Universe) -> Iterator[PlacedBlock]:
         """All rows, some at a time; a column for each one that the attributes read, in that order."""
 
     def count(self, universe: Universe) -> Histogram:
@@ -111,17 +170,17 @@ class PlacedSource(ABC):
         """The kept rows by cell of some attributes."""
         return self.keyed(universe).kept(required(universe)).onto(universe, axes)
 
-    def distinct(self, column: str, at_most: int) -> set[str] | None:
+    def distinct(self, column: str, max_rows: int) -> set[str] | None:
         """The different texts of one column, not private; None if there are more."""
         found: set[str] = set()
         for block in self.blocks(Universe([_as_text(column)])):
             texts = {clean_text(entry) for entry in set(block.columns[0])}
             found |= {text for text in texts if text}
-            if len(found) > at_most:
+            if len(found) > max_rows:
                 return None
         return found
 
-    def others(self, universe: Universe, at_most: int | None) -> list[Others]:
+    def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
         """Which entries count as `other`."""
         found: list[Counter[tuple[object, ...]]] = [Counter() for _ in universe.attributes]
         for block, indices in self._placed(universe):
@@ -130,9 +189,9 @@ class PlacedSource(ABC):
             ):
                 for k in np.flatnonzero(index == attribute.listed).tolist():
                     counter[tuple(entries[k] for entries in read)] += int(block.times[k])
-        return [_listed(a, counter, at_most) for a, counter in zip(universe.attributes, found, strict=True)]
+        return [_listed(a, counter, max_rows) for a, counter in zip(universe.attributes, found, strict=True)]
 
-    def _placed(self, universe: Universe) -> Iterator[tuple[Block, list[Ints]]]:
+    def _placed(self, universe: Universe) -> Iterator[tuple[PlacedBlock, list[Ints]]]:
         """Each block with the index of its rows, attribute by attribute."""
         self.check(universe)
         places = _Places(universe)
@@ -195,8 +254,8 @@ def _by_attribute(universe: Universe, columns: list[Entries]) -> list[list[Entri
     return [[next(flat) for _ in attribute.reads] for attribute in universe.attributes]
 
 
-def _listed(attribute: Attribute, found: "Counter[tuple[object, ...]]", at_most: int | None) -> Others:
+def _listed(attribute: Attribute, found: "Counter[tuple[object, ...]]", max_rows: int | None) -> Others:
     texts: Counter[tuple[str | None, ...]] = Counter()
     for entries, rows in found.items():
         texts[tuple(clean_text(entry) for entry in entries)] += rows
-    return Others.of(attribute.name, attribute.reads, texts, at_most)
+    return Others.of(attribute.name, attribute.reads, texts, max_rows)

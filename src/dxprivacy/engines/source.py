@@ -5,12 +5,16 @@ unit of the histogram, whatever is written in it.  Only the public schema (colum
 what does not fit in a single row counts as the attribute's `other`.
 """
 
+import logging
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeVar, runtime_checkable
 
 from dxprivacy.engines.contribution_bounding import KeptRows, KeyedRows
+from dxprivacy.errors import one_line
 from dxprivacy.histogram import Histogram
 from dxprivacy.universe.universe import Universe
 
@@ -45,13 +49,13 @@ class Source(Protocol):
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
         """The rows that are kept of each person, by cell of some attributes; by person too if that is asked for."""
 
-    def distinct(self, column: str, at_most: int) -> set[str] | None:
+    def distinct(self, column: str, max_rows: int) -> set[str] | None:
         """The texts of one column, as `values` are compared with them; None if there are more.
 
         Not private: only for columns that their curator declared public.
         """
 
-    def others(self, universe: Universe, at_most: int | None) -> "list[Others]":
+    def others(self, universe: Universe, max_rows: int | None) -> "list[Others]":
         """For each attribute, which entries count as `other`: for the curator alone, never for a release.
 
         At most so many entries are listed, the most frequent first; None lists all.
@@ -71,7 +75,7 @@ def in_snapshot(source: Source, action: Callable[[Source], T]) -> T:
     return source.in_snapshot(action) if isinstance(source, Changing) else action(source)
 
 
-class Kind(StrEnum):
+class ColumnKind(StrEnum):
     """What a column's declared type lets it hold, in the words of our messages."""
 
     WHOLE = "whole numbers"
@@ -93,7 +97,7 @@ class Column:
     """One column of the schema; `kind` is None for types that no attribute can use, `native` the engine's own type."""
 
     name: str
-    kind: Kind | None
+    kind: ColumnKind | None
     words: str = ""
     native: str = ""
     inferred: bool = False  # the type was inferred from all rows together, so that one may have rounded the others
@@ -120,7 +124,31 @@ class Others:
     entries: tuple[tuple[Entry, int], ...] = field(repr=False)
 
     @classmethod
-    def of(cls, attribute: str, columns: tuple[str, ...], rows: Mapping[Entry, int], at_most: int | None) -> "Others":
+    def of(cls, attribute: str, columns: tuple[str, ...], rows: Mapping[Entry, int], max_rows: int | None) -> "Others":
         """From the number of rows of each entry."""
         ordered = sorted(rows.items(), key=lambda item: (-item[1], [text or "" for text in item[0]]))
-        return cls(attribute, columns, sum(rows.values()), len(rows), tuple(ordered[:at_most]))
+        return cls(attribute, columns, sum(rows.values()), len(rows), tuple(ordered[:max_rows]))
+
+
+# -- What somebody who waits should know, from inside a source: never about data, and never twice ----------------------
+# Whoever listens to the log `dxprivacy.notices`, or to one above it, hears it there; otherwise it is told on stderr.
+
+
+_LOG = logging.getLogger("dxprivacy.notices")
+_LOG.addHandler(logging.NullHandler())  # or Python tells it by itself
+
+
+def notice(text: str) -> None:
+    """Tell it once."""
+    _LOG.warning("%s", one_line(text))
+    if not _is_heard(_LOG):
+        with suppress(OSError):  # a count must not fail because nobody can be told
+            print(one_line(text), file=sys.stderr)
+
+
+def _is_heard(logger: logging.Logger | None) -> bool:
+    while logger is not None:
+        if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+            return True
+        logger = logger.parent if logger.propagate else None
+    return False

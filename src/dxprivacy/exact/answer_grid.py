@@ -1,20 +1,78 @@
-"""From exact numbers to whole ones: the grid on which answers are integers (MATH section 4).
+"""From exact numbers to whole ones: the grid on which answers are integers.
 
-A question's numbers become `A * unit`, A integer.  Decimals and whole numbers fit exactly; anything finer is rounded
+A query's numbers become `A * unit`, A integer.  Decimals and whole numbers fit exactly; anything finer is rounded
 once, without looking at data, and the rounding error per record is known.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import overload
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.errors import QueryError, TooLarge
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.exact.evenly import Evenly
 from dxprivacy.exact.rounding import common_tick
+
+# -- Numbers at even steps, of which there may be millions: known by their first one, never listed ---------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Evenly(Sequence[Fraction]):
+    """`n` numbers from `first` on, each by a positive `step` above the one before.
+
+    >>> ages = Evenly(Fraction(18), Fraction(1), 3)
+    >>> [str(x) for x in ages], ages == (18, 19, 20), ends_of(ages) == (18, 20)
+    (['18', '19', '20'], True, True)
+    """
+
+    first: Fraction
+    step: Fraction
+    n: int
+
+    def __len__(self) -> int:
+        return self.n
+
+    @overload
+    def __getitem__(self, index: int) -> Fraction: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Fraction, ...]: ...
+    def __getitem__(self, index: int | slice) -> Fraction | tuple[Fraction, ...]:
+        """One of them, or several."""
+        at = range(self.n)[index]
+        return tuple(self._at(k) for k in at) if isinstance(at, range) else self._at(at)
+
+    def _at(self, index: int) -> Fraction:
+        return self.first + index * self.step
+
+    def __iter__(self) -> Iterator[Fraction]:
+        return map(self._at, range(self.n))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Evenly):
+            mine, theirs = ((x.first, x.step if x.n > 1 else 0, x.n) for x in (self, other))
+            return mine == theirs
+        return isinstance(other, Sequence) and len(other) == self.n and all(map(Fraction.__eq__, self, other))
+
+    def __hash__(self) -> int:
+        return hash((self.first, self.n))
+
+    def below(self, number: Fraction) -> int:
+        """How many of them lie below a number."""
+        return min(max(-((self.first - number) // self.step), 0), self.n)
+
+
+def ends_of(numbers: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
+    """The least and the largest of some numbers."""
+    if isinstance(numbers, Evenly):
+        return numbers[0], numbers[-1]
+    return min(numbers), max(numbers)
+
+
+# -- From exact numbers to whole ones ----------------------------------------------------------------------------------
+
 
 EXACT_BITS = 40  # numbers up to here keep their exact grid
 ROUNDED_BITS = 31  # otherwise this many bits: rounding is far below any noise, and n may reach 2^30
@@ -24,7 +82,7 @@ _SHARED_BITS = 8  # rows that lose no more of them share a grid
 
 
 @dataclass(frozen=True)
-class Grid:
+class AnswerGrid:
     """Whole numbers `whole` with `value = whole * unit`, each off by at most `bias`."""
 
     whole: Ints
@@ -32,7 +90,7 @@ class Grid:
     bias: Fraction
 
 
-def to_grid(numbers: Sequence[Fraction]) -> Grid:
+def to_grid(numbers: Sequence[Fraction]) -> AnswerGrid:
     """The coarsest grid that holds all numbers, or a rounded one if that would need too many bits.
 
     >>> to_grid([Fraction(1, 2), Fraction(3), Fraction(0)]).whole.tolist()
@@ -40,18 +98,18 @@ def to_grid(numbers: Sequence[Fraction]) -> Grid:
     """
     largest = max((abs(x) for x in numbers), default=Fraction(0))
     if not largest:
-        return Grid(np.zeros(len(numbers), dtype=np.int64), Fraction(1), Fraction(0))
+        return AnswerGrid(np.zeros(len(numbers), dtype=np.int64), Fraction(1), Fraction(0))
     if not Fraction(1, _BEYOND) < largest < _BEYOND:
-        raise TooLarge("a question's numbers are beyond the range we work with")
+        raise TooLarge("a query's numbers are beyond the range we work with")
     unit = common_tick(numbers)
     bias = Fraction(0)
     if largest / unit >= 1 << EXACT_BITS:
         unit = Fraction(2) ** (math.frexp(float(largest))[1] - ROUNDED_BITS)
         bias = unit / 2
-    return Grid(np.array([round(x / unit) for x in numbers], dtype=np.int64), unit, bias)
+    return AnswerGrid(np.array([round(x / unit) for x in numbers], dtype=np.int64), unit, bias)
 
 
-def shifted_grid(numbers: Sequence[Fraction], center: Fraction, behind: Sequence[Fraction]) -> Grid:
+def shifted_grid(numbers: Sequence[Fraction], center: Fraction, behind: Sequence[Fraction]) -> AnswerGrid:
     """The grid of all numbers less `center`, and of some more behind them as they are.
 
     >>> shifted_grid([Fraction(1), Fraction(2)], Fraction(3, 2), [Fraction(0)]).whole.tolist()
@@ -66,11 +124,11 @@ def shifted_grid(numbers: Sequence[Fraction], center: Fraction, behind: Sequence
                 first / unit
             )
             rest = np.array([int(x / unit) for x in behind], dtype=np.int64)
-            return Grid(np.concatenate([along, rest]), unit, Fraction(0))
+            return AnswerGrid(np.concatenate([along, rest]), unit, Fraction(0))
     return to_grid([*(x - center for x in numbers), *behind])
 
 
-def grid_of_rows(rows: Sequence[Floats]) -> list[tuple[int, int, Grid]]:
+def grid_of_rows(rows: Sequence[Floats]) -> list[tuple[int, int, AnswerGrid]]:
     """Grids for rows of very different sizes: which rows (from, to), and their numbers, one row after another.
 
     One grid where it holds all of them exactly, or where none loses more than a few bits by it.  Otherwise rows that
@@ -111,21 +169,21 @@ def _joined(rows: Sequence[Floats]) -> Floats:
 def _top(numbers: Floats) -> int | None:
     """The largest absolute value lies below 2^top; None where all are 0."""
     if numbers.size and not np.isfinite(numbers).all():
-        raise QuestionError("a question's numbers must be finite: no NaN, no infinity")
+        raise QueryError("a query's numbers must be finite: no NaN, no infinity")
     largest = float(np.abs(numbers).max(initial=0.0))
     if not largest:
         return None
     top = math.frexp(largest)[1]
     if not -_MOST_BITS < top < _MOST_BITS:
-        raise TooLarge("a question's numbers are beyond the range we work with")
+        raise TooLarge("a query's numbers are beyond the range we work with")
     return top
 
 
-def _exact_grid(numbers: Floats) -> Grid | None:
+def _exact_grid(numbers: Floats) -> AnswerGrid | None:
     """A grid that holds all numbers as they are, if it does with few enough bits."""
     top = _top(numbers)
     if top is None:
-        return Grid(np.zeros(numbers.shape, dtype=np.int64), Fraction(1), Fraction(0))
+        return AnswerGrid(np.zeros(numbers.shape, dtype=np.int64), Fraction(1), Fraction(0))
     for bits in (0, EXACT_BITS - top):
         if top + bits > EXACT_BITS:
             continue
@@ -134,14 +192,14 @@ def _exact_grid(numbers: Floats) -> Grid | None:
         if (scaled == np.rint(scaled)).all() and (np.ldexp(scaled, -bits) == numbers).all():
             whole = scaled.astype(np.int64)
             shared = int(np.gcd.reduce(np.abs(whole), axis=None))
-            return Grid(whole // shared, Fraction(2) ** -bits * shared, Fraction(0))
+            return AnswerGrid(whole // shared, Fraction(2) ** -bits * shared, Fraction(0))
     return None
 
 
-def _rounded_grid(numbers: Floats, top: int | None) -> Grid:
+def _rounded_grid(numbers: Floats, top: int | None) -> AnswerGrid:
     bits = ROUNDED_BITS - (top or 0)
     unit = Fraction(2) ** -bits
-    return Grid(np.rint(np.ldexp(numbers, bits)).astype(np.int64), unit, unit / 2)
+    return AnswerGrid(np.rint(np.ldexp(numbers, bits)).astype(np.int64), unit, unit / 2)
 
 
 def require_room(largest: int, records: int, *, where: str) -> None:

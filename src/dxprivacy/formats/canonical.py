@@ -6,9 +6,11 @@ which RFC 8785 leaves open.  docs/formats.md specifies it for others.
 """
 
 import hashlib
+import importlib.metadata
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any, Protocol, runtime_checkable
@@ -154,3 +156,48 @@ def is_sealed(data: Mapping[str, Any]) -> bool:
         return bool(data.get("seal") == sealed(data)["seal"])
     except UsageError:
         return False
+
+
+# -- The formats of our files: what each is called, and which version is written and read ------------------------------
+# The verifier has its own list: it shares no code with what it verifies.
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of JSON file, and its versions.
+
+    >>> PLAN.written, PLAN.reads("dxprivacy-plan/6"), PLAN.reads("dxprivacy-plan/4"), PLAN.reads(None)
+    ('dxprivacy-plan/5', True, False, False)
+    """
+
+    name: str
+    noun: str
+    version: int = 1
+    newest: int = 1  # for files that need what the usual version does not have
+
+    @property
+    def written(self) -> str:
+        """What a file of the usual version says that it is."""
+        return self.numbered(self.version)
+
+    def numbered(self, version: int) -> str:
+        """What a file of some version says that it is."""
+        return f"dxprivacy-{self.name}/{version}"
+
+    def reads(self, text: object) -> bool:
+        """Whether a file that calls itself so can be read."""
+        return any(text == self.numbered(k) for k in range(self.version, self.newest + 1))
+
+
+WITH_RECONSTRUCTION = 6  # of plans and releases: they carry the way from what was counted to what was asked
+PLAN = Format("plan", "plan", 5, WITH_RECONSTRUCTION)
+RELEASE = Format("release", "release", 5, WITH_RECONSTRUCTION)
+SELECTION_PLAN = Format("selection-plan", "planned selection")
+SELECTION = Format("selection", "released selection")
+REPORT = Format("synthesis", "report on synthetic records")
+JOURNAL, JOURNAL_VERSION = "dxprivacy journal", 1  # the first line of an exported ledger
+
+
+def software() -> str:
+    """Who wrote a file: this software, and its version."""
+    return f"dxprivacy {importlib.metadata.version('dxprivacy')}"

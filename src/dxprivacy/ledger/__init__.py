@@ -1,7 +1,7 @@
 """The ledger: what was spent, pair by pair, durably.
 
-In reading order: `witness`, `journal`, `export`, `policy_versions`, `policy_upgrade`, `history`, `leftover`,
-`ledger_budget`, `worst_case_so_far`, `looser_versions`, `adoption`, `ledger`, `receipt`, `stored_policy`.
+In reading order: `witness`, `journal`, `receipt`, `policy_versions`, `policy_upgrade`, `history`, `leftover`,
+`ledger_budget`, `adoption`, `ledger`.
 """
 
 from dxprivacy.ledger.adoption import Adoption

@@ -8,20 +8,45 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 
 from dxprivacy.errors import BudgetExceeded, DxError, LedgerError
 from dxprivacy.ledger.history import Entry, History
-from dxprivacy.ledger.journal import Journal, Row
-from dxprivacy.ledger.ledger_budget import certified_share, checked_share, round_share
-from dxprivacy.ledger.looser_versions import loosened
-from dxprivacy.ledger.policy_upgrade import Upgrade, require_fresh, require_people, require_unit
-from dxprivacy.ledger.policy_versions import Recorded, Version, stored_metric
-from dxprivacy.ledger.worst_case_so_far import worst_of
+from dxprivacy.ledger.journal import Journal, JournalRow
+from dxprivacy.ledger.ledger_budget import certified_budget, checked_budget, round_budget, worst_of
+from dxprivacy.ledger.policy_upgrade import Upgrade, loosened, require_fresh, require_neighbors, require_people
+from dxprivacy.ledger.policy_versions import RecordedPolicy, Version, stored_metric
 from dxprivacy.log import Log
 from dxprivacy.metrics import Metric
+from dxprivacy.policy import Policy
 from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import SumCost
 from dxprivacy.wording import digits, numbered
+
+# -- The policy that a ledger follows, from the ledger alone: its curator needs no other file to answer by it ----------
+# A policy row holds all possible records and all distances.  What a policy file says besides (remarks, which lists were
+# declared public, the names of points files) is not kept, and no answer depends on it.
+
+
+def stored_policy(ledger: str | Path) -> Policy:
+    """The version that a ledger follows now; refused where the ledger does not hold all of it."""
+    with Journal.read(ledger) as journal:
+        journal.verify()
+        dataset = journal.binding.get("dataset", "")
+        current = History(journal.policies, str(ledger)).current
+    try:
+        metric = stored_metric(current)
+    except DxError:
+        raise LedgerError(
+            f"does not hold all of {current.words}: its distances cannot be read by themselves",
+            where=str(ledger),
+            hints=[("--policy FILE", "the policy's own file")],
+        ) from None
+    return Policy.recorded(current.title, dataset, current.version, metric)
+
+
+# -- Adopting a new version of the policy ------------------------------------------------------------------------------
+
 
 _LOG = Log("ledger")
 _SHOWN = 6
@@ -35,7 +60,7 @@ class Adoption:
     (`upgrade` is None then, too).
     """
 
-    before: Recorded
+    before: RecordedPolicy
     version: Version
     upgrade: Upgrade | None
     entries: tuple[Entry, ...]
@@ -44,7 +69,7 @@ class Adoption:
     worst_before: float
     worst_after: float
     looser: tuple[str, ...] = ()  # in what the version is looser than the one before, in words
-    written: Row | None = None
+    written: JournalRow | None = None
 
     @property
     def changed(self) -> bool:
@@ -64,14 +89,14 @@ def adopt(journal: Journal, version: Version, *, dry_run: bool = False, looser: 
     where = str(journal.path)
     made: list[Adoption] = []
 
-    def decide(policies: list[Row], reserved: list[Row]) -> tuple[str, str] | None:
+    def decide(policies: list[JournalRow], reserved: list[JournalRow]) -> tuple[str, str] | None:
         made[:] = [propose(History(policies, where), reserved, version)]
         if dry_run or not made[0].changed:
             return None
         if made[0].looser and not looser:
             raise _looser(made[0], where)
-        shares = {entry.row: entry.share for entry in made[0].entries}
-        return version.metric.digest, version.content(shares)
+        budgets = {entry.row: entry.budget for entry in made[0].entries}
+        return version.metric.digest, version.content(budgets)
 
     row = journal.adopt(decide)
     if row is not None:
@@ -79,7 +104,7 @@ def adopt(journal: Journal, version: Version, *, dry_run: bool = False, looser: 
     return replace(made[0], written=row)
 
 
-def propose(history: History, reserved: Sequence[Row], version: Version) -> Adoption:
+def propose(history: History, reserved: Sequence[JournalRow], version: Version) -> Adoption:
     """What adopting would do; raises where it is not possible."""
     before, metric = history.current, version.metric
     if before.is_version(version):
@@ -87,10 +112,10 @@ def propose(history: History, reserved: Sequence[Row], version: Version) -> Adop
         used, pair = _fits(entries, metric)
         worst = _worst_case(entries, metric)
         return Adoption(before, version, None, tuple(entries), used, pair, worst, worst)
-    require_unit(before, version.unit)
+    require_neighbors(before, version.neighbors)
     require_people(before.universe, metric.universe, version.recoded)
     require_fresh(history.versions, version)
-    _require_shares(history, reserved)
+    _require_budgets(history, reserved)
     upgrade = Upgrade.between(before.universe, metric.universe, version.recoded)
     if reserved:
         upgrade.require_same_lines()
@@ -99,22 +124,22 @@ def propose(history: History, reserved: Sequence[Row], version: Version) -> Adop
         raise upgrade.refusal(apart, history.where)
     used, pair = _fits(carried, metric)
     costs = {id(entry.cost): entry.cost for entry in carried}
-    shares = {key: round_share(Fraction(max_ratio(cost, metric).upper)) for key, cost in costs.items()}
-    entries = [replace(entry, share=shares[id(entry.cost)]) for entry in carried]
+    budgets = {key: round_budget(Fraction(max_ratio(cost, metric).upper)) for key, cost in costs.items()}
+    entries = [replace(entry, budget=budgets[id(entry.cost)]) for entry in carried]
     worst = worst_of(SumCost(before.universe, [entry.cost for entry in history.entries(reserved)]))
     after, more = _worst_case(entries, metric), loosened(_metric_of(before), metric, upgrade)
     return Adoption(before, version, upgrade, tuple(entries), used, pair, worst, after, more)
 
 
-def _require_shares(history: History, reserved: Sequence[Row]) -> None:
-    """Refuse entries whose stored share is smaller than their queries and scales take."""
+def _require_budgets(history: History, reserved: Sequence[JournalRow]) -> None:
+    """Refuse entries whose stored budget is smaller than their queries and scales take."""
     if (metric := _metric_of(history.current)) is not None:
-        certified = cache(lambda cost: certified_share(cost, metric))
+        certified = cache(lambda cost: certified_budget(cost, metric))
         for entry in history.entries(reserved):
-            checked_share(entry, certified, history.where)
+            checked_budget(entry, certified, history.where)
 
 
-def _metric_of(before: Recorded) -> Metric | None:
+def _metric_of(before: RecordedPolicy) -> Metric | None:
     try:
         return stored_metric(before)
     except DxError:

@@ -10,24 +10,27 @@ from typing import Any
 
 from dxprivacy.errors import DxError, LedgerError, PolicyError
 from dxprivacy.exact.rounding import written_fraction
-from dxprivacy.ledger.journal import Row
+from dxprivacy.ledger.journal import JournalRow
 from dxprivacy.ledger.policy_upgrade import Apart, Upgrade
-from dxprivacy.ledger.policy_versions import Recorded, stored_metric
+from dxprivacy.ledger.policy_versions import RecordedPolicy, stored_metric
 from dxprivacy.metrics import Metric
-from dxprivacy.privacy.costs import LaplaceCost, RowsCost, SelectionCost, TogetherCost
-from dxprivacy.privacy.proportional_blocks import MAPS
-from dxprivacy.privacy.proportional_costs import WholesCost
+from dxprivacy.privacy.costs import BlockMaxCost, LaplaceCost, RowsCost, SelectionCost
+from dxprivacy.privacy.proportional_costs import MAPS, ProportionalCost
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.stored_queries import from_dict
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 
 
+class _Edited(LedgerError):
+    """Content that does not follow from what its digest covers."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One release in the ledger; numbered from 1.
 
-    `cost` is over the current universe and `share` of the current policy; `policy` is the number of the version under
+    `cost` is over the current universe and `budget` of the current policy; `policy` is the number of the version under
     which it was released, and `row` the row of the journal.
     """
 
@@ -35,7 +38,7 @@ class Entry:
     at: str
     request: str
     title: str
-    share: Fraction
+    budget: Fraction
     cost: RowsCost
     policy: int = 1
     row: int = 0
@@ -44,41 +47,41 @@ class Entry:
 KINDS: dict[str, type[RowsCost]] = {
     "laplace": LaplaceCost,
     "selection": SelectionCost,
-    "together": TogetherCost,  # tables whose noise follows one law
-    "people": WholesCost,
-    "map": WholesCost,  # perhaps with people beside it
+    "block-max": BlockMaxCost,  # tables whose noise follows one distribution
+    "people": ProportionalCost,
+    "map": ProportionalCost,  # perhaps with people beside it
 }
 """The kinds of costs that a journal knows; whatever else stands there is refused."""
 
-_BOUND = 16  # questions whose rows are kept at hand: adaptive mechanisms ask the same again and again
+_BOUND = 16  # queries whose rows are kept at hand: adaptive mechanisms ask the same again and again
 
 
 def kind_of(cost: RowsCost) -> str:
     """What a journal calls a cost."""
-    if isinstance(cost, WholesCost):
-        return "map" if MAPS in cost.wholes else "people"
+    if isinstance(cost, ProportionalCost):
+        return "map" if MAPS in cost.proportional else "people"
     for kind, known in KINDS.items():
         if type(cost) is known:
             return kind
     raise LedgerError(f"a ledger has no words for a {type(cost).__name__}; nothing was spent")
 
 
-def title_of(kind: str, questions: Sequence[object]) -> str:
-    """In words: the questions, and that one row of them was chosen, if so."""
-    return ("choice among " if kind == "selection" else "") + " + ".join(str(q) for q in questions)
+def title_of(kind: str, queries: Sequence[object]) -> str:
+    """In words: the queries, and that one row of them was chosen, if so."""
+    return ("selection among " if kind == "selection" else "") + " + ".join(str(q) for q in queries)
 
 
-def cost_content(cost: RowsCost, questions: Stack, asked: Stack | None = None) -> dict[str, Any]:
-    """What a journal keeps of a cost, without the share, which depends on the policy.
+def cost_content(cost: RowsCost, queries: Stack, asked: Stack | None = None) -> dict[str, Any]:
+    """What a journal keeps of a cost, without the budget, which depends on the policy.
 
-    `questions` are those that are put to the data, and the cost is theirs; `asked` those that people asked, if others.
+    `queries` are those that are put to the data, and the cost is theirs; `asked` those that people asked, if others.
     """
-    other = asked is not None and asked.to_dict() != questions.to_dict()
+    other = asked is not None and asked.to_dict() != queries.to_dict()
     kind = kind_of(cost)
     return {
         "kind": kind,
-        "title": title_of(kind, (asked if asked and other else questions).questions),
-        "questions": questions.to_dict(),
+        "title": title_of(kind, (asked if asked and other else queries).queries),
+        "queries": queries.to_dict(),
         "universe": cost.universe.digest,
         **_scales_content(cost),
         **({"asked": asked.to_dict()} if asked and other else {}),
@@ -92,33 +95,33 @@ def _scales_content(cost: RowsCost) -> dict[str, Any]:
     return {"scales": [float(s).hex() for s in cost.scales]}
 
 
-def _untitled(questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{k: v for k, v in q.items() if k != "title"} for q in questions]
+def _untitled(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in q.items() if k != "title"} for q in queries]
 
 
 def body_of(cost: RowsCost, content: dict[str, Any]) -> str:
-    """Identifies a request's content: the same request must mean the same plan, whatever its questions are called."""
-    kept = {k: v for k, v in content.items() if k != "share"}
-    kept |= {k: _untitled(kept[k]) for k in ("questions", "asked") if k in kept}
+    """Identifies a request's content: the same request must mean the same plan, whatever its queries are called."""
+    kept = {k: v for k, v in content.items() if k != "budget"}
+    kept |= {k: _untitled(kept[k]) for k in ("queries", "asked") if k in kept}
     text = json.dumps(kept, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(f"{cost.workload.digest} {text}".encode()).hexdigest()
 
 
-def rows_of(questions: list[dict[str, Any]], universe: Universe) -> Workload:
+def rows_of(queries: list[dict[str, Any]], universe: Universe) -> Workload:
     """The rows that were put to the data.  Targets are left out: they decide scales, which are given, and no rows."""
-    asked = [from_dict(q) for q in questions]
+    asked = [from_dict(q) for q in queries]
     return Stack(tuple(q.untargeted() for q in asked)).on(universe)
 
 
 def cost_from(content: dict[str, Any], rows: Workload, metric: Callable[[], Metric]) -> RowsCost:
     """The cost again; whatever its kind does not know is refused.  That of a whole depends on the distances."""
     kind, scales = KINDS[content["kind"]], [float.fromhex(s) for s in content["scales"]]
-    if kind is WholesCost or rows.wholes:
-        if kind is not WholesCost or not rows.wholes or "alike" in content:
-            raise ValueError("wholes")
-        found = WholesCost(rows, scales, metric())
+    if kind is ProportionalCost or rows.proportional:
+        if kind is not ProportionalCost or not rows.proportional or "alike" in content:
+            raise ValueError("proportional costs have no rows")
+        found = ProportionalCost(rows, scales, metric())
         if kind_of(found) != content["kind"]:
-            raise ValueError("wholes")
+            raise ValueError("proportional costs have no rows")
         return found
     if "alike" in content:
         if not issubclass(kind, SelectionCost) or content["alike"] is not True or len(scales) != 1:
@@ -128,27 +131,27 @@ def cost_from(content: dict[str, Any], rows: Workload, metric: Callable[[], Metr
 
 
 def _carried(cost: RowsCost, upgrade: Upgrade, metric: Metric) -> RowsCost:
-    if isinstance(cost, WholesCost):
+    if isinstance(cost, ProportionalCost):
         if metric.universe != cost.universe:
             raise PolicyError(
                 "attributes cannot change: this ledger has maps, or counts of people, over those that there were",
                 hints=[("the same attributes", "ε may change"), ("a new dataset", "starts a new ledger")],
             )
-        return WholesCost(cost.workload, cost.scales, metric)
+        return ProportionalCost(cost.workload, cost.scales, metric)
     return upgrade.carry(cost)
 
 
 class History:
     """The versions of a journal's policy, and its costs seen from the last one."""
 
-    def __init__(self, policies: Sequence[Row], where: str) -> None:
+    def __init__(self, policies: Sequence[JournalRow], where: str) -> None:
         self.where = where
         self._rows: dict[tuple[str, str], Workload] = {}
         self.follow(policies)
 
-    def follow(self, policies: Sequence[Row]) -> None:
+    def follow(self, policies: Sequence[JournalRow]) -> None:
         """Read the versions again; all that was made of others is forgotten."""
-        self.versions = [Recorded.read(row, number, self.where) for number, row in enumerate(policies, 1)]
+        self.versions = [RecordedPolicy.read(row, number, self.where) for number, row in enumerate(policies, 1)]
         self._steps: dict[int, Upgrade] = {}
         self._metrics: dict[int, Metric] = {}
         self._entries: dict[int, Entry] = {}
@@ -157,7 +160,7 @@ class History:
         self._carried: dict[tuple[int, str, int], RowsCost] = {}
 
     @property
-    def current(self) -> Recorded:
+    def current(self) -> RecordedPolicy:
         """The version that counts now."""
         if not self.versions:
             raise LedgerError("the ledger does not say under which policy it was written", where=self.where)
@@ -173,36 +176,36 @@ class History:
                 raise self._damaged(new.seq) from None
         return self._steps[k]
 
-    def rows_of(self, questions: list[dict[str, Any]], universe: Universe) -> Workload:
+    def rows_of(self, queries: list[dict[str, Any]], universe: Universe) -> Workload:
         """Rows as the journal describes them; those of the last few descriptions are kept at hand."""
-        key = (json.dumps(questions, sort_keys=True), universe.digest)  # the journal sorts what it keeps
+        key = (json.dumps(queries, sort_keys=True), universe.digest)  # the journal sorts what it keeps
         if key not in self._rows:
             while len(self._rows) >= _BOUND:
                 self._rows.pop(next(iter(self._rows)))
-            self._rows[key] = rows_of(questions, universe)
+            self._rows[key] = rows_of(queries, universe)
         return self._rows[key]
 
     def remember(self, body: str, cost: RowsCost) -> None:
-        """A cost of the current version, whose rows its questions describe: not to be made again of what it wrote.
+        """A cost of the current version, whose rows its queries describe: not to be made again of what it wrote.
 
         What is read is still compared with the body, which covers the digest of the rows and every scale.
         """
         self._costs[body, len(self.versions)] = cost
 
-    def entries(self, rows: Sequence[Row]) -> list[Entry]:
+    def entries(self, rows: Sequence[JournalRow]) -> list[Entry]:
         """All costs, oldest first; `rows` are the reserve rows."""
         return [self.entry(row, number) for number, row in enumerate(rows, 1)]
 
-    def entry(self, row: Row, number: int) -> Entry:
+    def entry(self, row: JournalRow, number: int) -> Entry:
         """One cost, carried to the current version."""
         if row.seq not in self._entries:
             entry = self.original(row, number)
             for k in range(entry.policy, len(self.versions)):
                 entry = replace(entry, cost=self._carry(entry, row.body, k))
             if entry.policy < len(self.versions):
-                if row.seq not in self.current.shares:
+                if row.seq not in self.current.budgets:
                     raise self._damaged(self.current.seq)
-                entry = replace(entry, share=self.current.shares[row.seq])
+                entry = replace(entry, budget=self.current.budgets[row.seq])
             self._entries[row.seq] = entry
         known = self._entries[row.seq]
         return known if known.number == number else replace(known, number=number)
@@ -211,11 +214,11 @@ class History:
         """The cost of an entry from version k to the next."""
         key = (entry.policy, body, k)
         if key not in self._carried:
-            if isinstance(entry.cost, WholesCost):  # attributes stay what they are, distances may change
+            if isinstance(entry.cost, ProportionalCost):  # attributes stay what they are, distances may change
                 metric = self.metric(k + 1)
                 if metric.universe != entry.cost.universe:  # it was checked on adoption
                     raise self._damaged(self.versions[k].seq)
-                self._carried[key] = WholesCost(entry.cost.workload, entry.cost.scales, metric)
+                self._carried[key] = ProportionalCost(entry.cost.workload, entry.cost.scales, metric)
                 return self._carried[key]
             step = self.step(k)
             if step.apart(entry.number, entry.cost):  # it was checked on adoption, so somebody changed the row
@@ -229,7 +232,14 @@ class History:
             self._metrics[number] = stored_metric(self.versions[number - 1])
         return self._metrics[number]
 
-    def original(self, row: Row, number: int) -> Entry:
+    def _edited(self, row: JournalRow, number: int) -> "_Edited":
+        return _Edited(
+            f"the content of entry {number} (row {row.seq}) does not match its digest: it was edited; nothing spent",
+            where=self.where,
+            hints=[("restore the ledger and its witness file", "from a copy of the same moment")],
+        )
+
+    def original(self, row: JournalRow, number: int) -> Entry:
         """One cost as it was reserved, over the universe of its time."""
         _ = self.current  # refuses costs without any policy
         policy = sum(version.seq < row.seq for version in self.versions)
@@ -239,13 +249,15 @@ class History:
             if not policy or data["universe"] != universe.digest:
                 raise ValueError("universe")
             cost = self._costs.get((row.body, policy)) or cost_from(
-                data, self.rows_of(data["questions"], universe), partial(self.metric, policy)
+                data, self.rows_of(data["queries"], universe), partial(self.metric, policy)
             )
             if body_of(cost, data) != row.body:  # it covers all that makes the cost, so equal ones are the same
-                raise ValueError("body")
+                raise self._edited(row, number)
             self._costs[row.body, policy] = cost
-            share = written_fraction(data["share"])
-            return Entry(number, row.at, row.request, str(data["title"]), share, cost, policy, row.seq)
+            budget = written_fraction(data["budget"])
+            return Entry(number, row.at, row.request, str(data["title"]), budget, cost, policy, row.seq)
+        except _Edited:
+            raise
         except (DxError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError):
             raise LedgerError(
                 f"entry {number} (row {row.seq}) is of a kind that this version does not know; "
@@ -254,11 +266,11 @@ class History:
                 hints=["use the version that wrote it"],
             ) from None
 
-    def carried(self, rows: Sequence[Row], upgrade: Upgrade, metric: Metric) -> tuple[list[Entry], list[Apart]]:
+    def carried(self, rows: Sequence[JournalRow], upgrade: Upgrade, metric: Metric) -> tuple[list[Entry], list[Apart]]:
         """All costs one step further than the current version, and where that is not possible."""
         entries = self.entries(rows)
         carried = {id(c): _carried(c, upgrade, metric) for c in {id(e.cost): e.cost for e in entries}.values()}
-        kept = [entry for entry in entries if not isinstance(entry.cost, WholesCost)]
+        kept = [entry for entry in entries if not isinstance(entry.cost, ProportionalCost)]
         apart = [found for entry in kept for found in upgrade.apart(entry.number, entry.cost)]
         return [replace(entry, cost=carried[id(entry.cost)]) for entry in entries], apart
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from dxprivacy.errors import LedgerError
-from dxprivacy.formats.writing_files import real_path
+from dxprivacy.formats.file_access import real_path
 from dxprivacy.ledger.witness import Witness, flush_directory, in_plain_words, require_regular
 
 _SCHEMA = (
@@ -48,7 +48,7 @@ _PIECE = 1 << 20  # characters of a release that are looked at together
 
 
 @dataclass(frozen=True)
-class Row:
+class JournalRow:
     """One line of the journal."""
 
     seq: int
@@ -71,14 +71,14 @@ class Row:
         return found.hexdigest()
 
 
-_START = Row(0, "", "", "", "", "", "", hash="0" * 64)  # what row 1 follows
+_START = JournalRow(0, "", "", "", "", "", "", hash="0" * 64)  # what row 1 follows
 
 
 @dataclass(frozen=True)
 class Replay:
     """The stored answer of a request that was made before; nothing is spent for it."""
 
-    row: Row  # the reserve row
+    row: JournalRow  # the reserve row
     content: str  # of the finish row
 
 
@@ -119,9 +119,9 @@ class Journal:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as here, Journal.open(f"{here}/ledger.db", {"dataset": "demo"}) as journal:
-    ...     entry = journal.reserve("first", "0" * 64, '{"share": 0.5}', decide=lambda reserved: None)
+    ...     entry = journal.reserve("first", "0" * 64, '{"budget": 0.5}', decide=lambda reserved: None)
     ...     done = journal.finish("first", '{"answer": 7}')
-    ...     again = journal.reserve("first", "0" * 64, '{"share": 0.5}', decide=lambda reserved: None)
+    ...     again = journal.reserve("first", "0" * 64, '{"budget": 0.5}', decide=lambda reserved: None)
     ...     entry.seq, done.seq, again.content, journal.verify()
     (2, 3, '{"answer": 7}', 3)
     """
@@ -189,26 +189,28 @@ class Journal:
             self._sql("PRAGMA synchronous=FULL")
             self._sql("PRAGMA fullfsync=ON")  # macOS only; elsewhere without effect
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[JournalRow]:
         """All rows, oldest first, each checked against the chain."""
         return list(self._scan(_START))
 
-    def reserved(self) -> list[Row]:
+    def reserved(self) -> list[JournalRow]:
         """The reserve rows, oldest first: what was read before stays known, what has come since is checked."""
         self._catch_up()
         return list(self._reserved.values())
 
     @property
-    def policies(self) -> list[Row]:
+    def policies(self) -> list[JournalRow]:
         """The versions of the policy, oldest first, as far as the chain was read."""
         return list(self._policies.values())
 
     @property
-    def tip(self) -> Row:
+    def tip(self) -> JournalRow:
         """The last row, as far as the chain was read: its hash is the head of the chain."""
         return self._tip
 
-    def reserve(self, request: str, body: str, content: str, decide: Callable[[list[Row]], None]) -> Row | Replay:
+    def reserve(
+        self, request: str, body: str, content: str, decide: Callable[[list[JournalRow]], None]
+    ) -> JournalRow | Replay:
         """Spend: append a reserve row if `decide(reserve rows so far)` does not raise; or replay a finished request."""
 
         def propose() -> Proposal | Replay:
@@ -224,7 +226,9 @@ class Journal:
         self._catch_up()
         return self._answered(request, body)
 
-    def adopt(self, decide: Callable[[list[Row], list[Row]], tuple[str, str] | None]) -> Row | None:
+    def adopt(
+        self, decide: Callable[[list[JournalRow], list[JournalRow]], tuple[str, str] | None]
+    ) -> JournalRow | None:
         """Append a policy row with the body and content of `decide(policy rows, reserve rows)`; nothing for None."""
 
         def propose() -> Proposal | None:
@@ -233,7 +237,7 @@ class Journal:
 
         return self._append_decided("policy", propose)
 
-    def _append_decided(self, kind: str, propose: Callable[[], Proposal | T]) -> Row | T:
+    def _append_decided(self, kind: str, propose: Callable[[], Proposal | T]) -> JournalRow | T:
         """Append what `propose` made of the rows so far, or return what else it found.
 
         A refusal is final: the journal only grows, so what is left only shrinks, and a version that does not fit now
@@ -259,10 +263,10 @@ class Journal:
 
     def _forget(self) -> None:
         self._tip = _START  # the chain, checked up to here
-        self._reserved, self._policies = dict[str, Row](), dict[str, Row]()
+        self._reserved, self._policies = dict[str, JournalRow](), dict[str, JournalRow]()
         self._answers = dict[str, tuple[int, str]]()  # row and hash of each request's release
 
-    def finish(self, request: str, content: str) -> Row:
+    def finish(self, request: str, content: str) -> JournalRow:
         """Store the release of a reserved request, once, before it leaves."""
         with self._writing() as witness:
             if (reserved := self._reserved.get(request)) is None:
@@ -322,7 +326,7 @@ class Journal:
             )
         return Replay(reserved, finished.content)
 
-    def _finished(self, request: str) -> Row | None:
+    def _finished(self, request: str) -> JournalRow | None:
         """The row of a release, found by what the chain told and not by an index, which may be damaged by itself."""
         if request not in self._answers:
             return None
@@ -335,7 +339,7 @@ class Journal:
             raise self._broken(f"row {seq} was changed")
         return row
 
-    def _scan(self, tip: Row) -> Iterator[Row]:
+    def _scan(self, tip: JournalRow) -> Iterator[JournalRow]:
         """The rows after `tip`, each checked to continue the chain.
 
         In batches, not by one cursor: an abandoned cursor would hold its old snapshot, and the lock could not be had.
@@ -353,11 +357,11 @@ class Journal:
                     raise self._broken(f"row {row.seq} was changed")
                 yield (tip := row)
 
-    def _read(self, fields: tuple[Any, ...]) -> Row:
+    def _read(self, fields: tuple[Any, ...]) -> JournalRow:
         """A row, of the types that the table has; a damaged file may hold others."""
         if not isinstance(fields[0], int) or not all(isinstance(x, str) for x in fields[1:]):
             raise self._broken(f"row {fields[0]} was changed" if isinstance(fields[0], int) else "the file is damaged")
-        return Row(*fields)
+        return JournalRow(*fields)
 
     def _catch_up(self, witnessed: Sequence[str] = ()) -> None:
         for row in self._scan(self._tip):
@@ -365,7 +369,7 @@ class Journal:
                 raise self._witness.differs(row.seq)
             self._learn(row)
 
-    def _learn(self, row: Row) -> None:
+    def _learn(self, row: JournalRow) -> None:
         if row.kind == "reserve":
             self._reserved[row.request] = row
         elif row.kind == "policy":
@@ -398,9 +402,9 @@ class Journal:
                     if self._db.in_transaction:
                         self._db.execute("ROLLBACK")
 
-    def _append(self, witness: int, kind: str, request: str, body: str, content: str) -> Row:
+    def _append(self, witness: int, kind: str, request: str, body: str, content: str) -> JournalRow:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        row = Row(self._tip.seq + 1, kind, request, body, content, now, previous=self._tip.hash, hash="")
+        row = JournalRow(self._tip.seq + 1, kind, request, body, content, now, previous=self._tip.hash, hash="")
         row = replace(row, hash=row.digest())
         self._sql("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
         self._sql("COMMIT")  # from here on it is spent, whatever happens

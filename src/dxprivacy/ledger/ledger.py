@@ -12,16 +12,23 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dxprivacy.errors import BudgetExceeded, LedgerError, QuestionError, UsageError
+from dxprivacy.errors import BudgetExceeded, LedgerError, QueryError, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.ledger.adoption import Adoption, adopt
 from dxprivacy.ledger.history import Entry, History, body_of, cost_content
 from dxprivacy.ledger.journal import Journal, Replay, is_missing, require_writable
-from dxprivacy.ledger.journal import Row as JournalRow
-from dxprivacy.ledger.ledger_budget import Used, bracket, certified_share, checked_share, most_used, require_budget
+from dxprivacy.ledger.journal import JournalRow as JournalRow
+from dxprivacy.ledger.ledger_budget import (
+    SoFar,
+    Used,
+    bracket,
+    certified_budget,
+    checked_budget,
+    most_used,
+    require_budget,
+)
 from dxprivacy.ledger.leftover import CONTEXTS, Leftover
-from dxprivacy.ledger.policy_versions import Recorded, Version
-from dxprivacy.ledger.worst_case_so_far import SoFar
+from dxprivacy.ledger.policy_versions import RecordedPolicy, Version
 from dxprivacy.log import Log
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.closed_forms import Constant
@@ -71,7 +78,7 @@ class Ledger(Displayed):
     >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"] * 100})
     >>> folder = tempfile.TemporaryDirectory()
     >>> with folder as here, dx.Session(policy, people, ledger=f"{here}/ledger.db", new_ledger=True) as session:
-    ...     _ = session.release(session.plan("count by sex", share="25%"))
+    ...     _ = session.release(session.plan("count by sex", budget="25%"))
     ...     session.ledger.remaining(0, 1) >= 0.75  # of the ε 1 that tells F from M
     True
     """
@@ -87,10 +94,10 @@ class Ledger(Displayed):
         """Whether no ledger was there when this object was opened."""
         self._left: tuple[int, Leftover] | None = None
         self._worst = SoFar.nothing(self.metric.universe)
-        self._summed = (0, Fraction(0))  # how many entries, and their shares together
-        self._entry_shares: WeakKeyDictionary[RowsCost, Fraction] = WeakKeyDictionary()
-        self._checked: list[Fraction] = []  # the shares of the entries, in their order
-        self._shares: dict[tuple[str, str, bytes], Fraction] = {}  # of costs that an adaptive mechanism repeats
+        self._summed = (0, Fraction(0))  # how many entries, and their budgets together
+        self._entry_budgets: WeakKeyDictionary[RowsCost, Fraction] = WeakKeyDictionary()
+        self._checked: list[Fraction] = []  # the fractions of the entries, in their order
+        self._budgets: dict[tuple[str, str, bytes], Fraction] = {}  # of costs that an adaptive mechanism repeats
 
     def in_short(self) -> str:
         if self._journal is None:
@@ -206,8 +213,8 @@ class Ledger(Displayed):
         if not dry_run:
             self._version, self.metric = version, version.metric
             self._history.follow(journal.policies)
-            self._left, self._shares, self._summed, self._checked = None, {}, (0, Fraction(0)), []
-            self._entry_shares.clear()
+            self._left, self._budgets, self._summed, self._checked = None, {}, (0, Fraction(0)), []
+            self._entry_budgets.clear()
             self._worst = SoFar.nothing(version.metric.universe)
         return adoption
 
@@ -229,37 +236,37 @@ class Ledger(Displayed):
         return self.metric.universe
 
     @property
-    def versions(self) -> list[Recorded]:
+    def versions(self) -> list[RecordedPolicy]:
         """All recorded versions of the policy, the current one last; none before the first reservation."""
         return list(self._history.versions)
 
-    def reserve(self, cost: RowsCost, questions: Stack, *, request: str, asked: Stack | None = None) -> Entry | str:
+    def reserve(self, cost: RowsCost, queries: Stack, *, request: str, asked: Stack | None = None) -> Entry | str:
         """Reserve a cost durably, before any noise exists.
 
-        `questions` are those that are put to the data, `asked` those that people asked, where they are others.
+        `queries` are those that are put to the data, `asked` those that people asked, where they are others.
 
         Which part of the policy the cost takes is computed here: nobody's word is taken for it.  The stored release
         comes back (as JSON text) if this very request was answered before: nothing is spent then.
         """
-        content = cost_content(cost, questions, asked)
+        content = cost_content(cost, queries, asked)
         body = body_of(cost, content)
-        if self._history.rows_of(content["questions"], cost.universe).digest != cost.workload.digest:
-            raise LedgerError("the questions do not describe the cost; nothing was spent", where=str(self.path))
+        if self._history.rows_of(content["queries"], cost.universe).digest != cost.workload.digest:
+            raise LedgerError("the queries do not describe the cost; nothing was spent", where=str(self.path))
         journal = self._found()
         if journal is not None and (stored := journal.answered(request, body)) is not None:
             return self._repeated(stored, request)
         if cost.universe != self.universe:
             raise LedgerError("the cost is over the records of another version of the policy", where=str(self.path))
         with self._telling_refusals(request):
-            rounded = self._share(cost)
-        text = json.dumps({**content, "share": str(rounded)}, sort_keys=True, ensure_ascii=False)
+            rounded = self._budget(cost)
+        text = json.dumps({**content, "budget": str(rounded)}, sort_keys=True, ensure_ascii=False)
         number = 0
 
         def decide(rows: list[JournalRow]) -> None:
             nonlocal number
             before = self._entries(rows)
-            shares = self._shares_of(before)
-            require_budget([e.cost for e in before], shares, cost, rounded, self.metric)
+            budgets = self._budgets_of(before)
+            require_budget([e.cost for e in before], budgets, cost, rounded, self.metric)
             number = len(before) + 1
 
         def decide_inside(rows: list[JournalRow]) -> None:
@@ -275,8 +282,8 @@ class Ledger(Displayed):
             return self._repeated(outcome, request)
         self._is_settled = True
         self._history.remember(body, cost)
-        self._entry_shares[cost] = rounded
-        _LOG.event("cost reserved", entry=number, share=rounded, request=request, ledger=self.path)
+        self._entry_budgets[cost] = rounded
+        _LOG.event("cost reserved", entry=number, budget=rounded, request=request, ledger=self.path)
         return self._history.entry(outcome, number)
 
     def _repeated(self, stored: Replay, request: str) -> str:
@@ -291,24 +298,24 @@ class Ledger(Displayed):
             _LOG.refused("budget exceeded, nothing spent", request=request, ledger=self.path)
             raise
 
-    def _shares_of(self, entries: Sequence[Entry]) -> Fraction:
-        """The sum of all shares: entries are only ever added, so that only new ones have to be."""
+    def _budgets_of(self, entries: Sequence[Entry]) -> Fraction:
+        """The sum of all budgets: entries are only ever added, so that only new ones have to be."""
         count, total = self._summed
-        total = sum((e.share for e in entries[count:]), total)
+        total = sum((e.budget for e in entries[count:]), total)
         self._summed = (len(entries), total)
         return total
 
-    def _share(self, cost: RowsCost) -> Fraction:
+    def _budget(self, cost: RowsCost) -> Fraction:
         """Return the part of the policy that a cost takes, computed once per process and never read from the file."""
-        if cost.identity not in self._shares:
-            self._shares[cost.identity] = certified_share(cost, self.metric)
-        return self._shares[cost.identity]
+        if cost.identity not in self._budgets:
+            self._budgets[cost.identity] = certified_budget(cost, self.metric)
+        return self._budgets[cost.identity]
 
-    def _entry_share(self, cost: RowsCost) -> Fraction:
+    def _entry_budget(self, cost: RowsCost) -> Fraction:
         """Return the same for the cost of an entry: equal ones are one object, and carried ones have no digest."""
-        if cost not in self._entry_shares:
-            self._entry_shares[cost] = certified_share(cost, self.metric)
-        return self._entry_shares[cost]
+        if cost not in self._entry_budgets:
+            self._entry_budgets[cost] = certified_budget(cost, self.metric)
+        return self._entry_budgets[cost]
 
     def verify_on_disk(self) -> None:
         """Refuse a ledger that is damaged by now, stored releases included: before anything more is spent from it."""
@@ -331,14 +338,14 @@ class Ledger(Displayed):
         return self._entries(rows)
 
     def _entries(self, rows: list[JournalRow]) -> list[Entry]:
-        """Return the entries of the reserve rows, with shares computed from their costs and never only read.
+        """Return the entries of the reserve rows, with budgets computed from their costs and never only read.
 
         The chain and the witness show that rows are as they were written, not that they were written by this program.
         """
         entries = self._history.entries(rows)
         for entry in entries[len(self._checked) :]:
-            self._checked.append(checked_share(entry, self._entry_share, str(self.path)))
-        return [e if e.share == s else replace(e, share=s) for e, s in zip(entries, self._checked, strict=True)]
+            self._checked.append(checked_budget(entry, self._entry_budget, str(self.path)))
+        return [e if e.budget == s else replace(e, budget=s) for e, s in zip(entries, self._checked, strict=True)]
 
     @property
     def spent(self) -> SumCost:
@@ -360,7 +367,7 @@ class Ledger(Displayed):
         return self._leftover(self.spent).spendable(i, j)[0] * self.universe.rows_each
 
     def _leftover(self, spent: SumCost) -> Leftover:
-        """Prepared once for all questions about the same costs."""
+        """Prepared once for all queries about the same costs."""
         if self._left is None or self._left[0] != len(spent.costs):
             self._left = (len(spent.costs), Leftover(spent, self.metric))
         return self._left[1]
@@ -383,10 +390,10 @@ class Ledger(Displayed):
         leftover = self._leftover(spent)
         try:
             if not leftover.bound.exact or len(first) > CONTEXTS:
-                raise QuestionError("what is left is only bounded")
+                raise QueryError("what is left is only bounded")
             way = min((leftover.between(i, j) for i, j in pairs), key=lambda w: w.left)
             left, detour = way.left, leftover.detour(way)
-        except QuestionError:
+        except QueryError:
             between = bracket(spent, self.metric, pairs)
         each = self.universe.rows_each  # the two may be all rows of two people
         return Told(
@@ -422,11 +429,11 @@ class Ledger(Displayed):
             present_ones = self._in_context(a or b) + self._cell(a or b)
             return present_ones, np.full_like(present_ones, self.universe.absent)
         if set(a) != set(b) or not a:
-            raise QuestionError("both records must name the same attributes", hints=[("age=64 age=65", "for example")])
+            raise QueryError("both records must name the same attributes", hints=[("age=64 age=65", "for example")])
         free = [k for k, x in enumerate(self.universe.attributes) if x.name not in a]
         if free and present(self.metric).axes is None and not isinstance(present(self.metric), Constant):
             names = ", ".join(self.universe.names[k] for k in free)
-            raise QuestionError(f"the distance depends on {names} too", hints=["name every attribute of both records"])
+            raise QueryError(f"the distance depends on {names} too", hints=["name every attribute of both records"])
         contexts = self._in_context(a)
         return contexts + self._cell(a), contexts + self._cell(b)
 
@@ -440,7 +447,7 @@ class Ledger(Displayed):
         free = [k for k, x in enumerate(self.universe.attributes) if x.name not in record]
         contexts = contexts_of(self.spent.terms, free, self.universe, _MOST_CONTEXTS)
         if contexts is None:
-            raise QuestionError("too many combinations of the other attributes", hints=["name more of them"])
+            raise QueryError("too many combinations of the other attributes", hints=["name more of them"])
         return contexts
 
     def most_exhausted(self, count: int = 10) -> list[Used]:
@@ -452,8 +459,8 @@ class Ledger(Displayed):
         journal = self._found()
         rows = 0 if journal is None else journal.verify()
         entries = self.entries()
-        shares = sum((e.share for e in entries), Fraction(0))
-        if shares > 1 and max_ratio(self.spent, self.metric).upper > 1:
+        budgets = sum((e.budget for e in entries), Fraction(0))
+        if budgets > 1 and max_ratio(self.spent, self.metric).upper > 1:
             raise LedgerError("more was spent than the policy allows", where=str(self.path))
         return rows
 

@@ -1,7 +1,7 @@
 """Whether a cost fits: exact decisions on the budget, and the pairs with the most of it used.
 
-The invariant is `sum of costs <= d` on every pair.  Each entry carries its certified share of the policy, so most
-decisions are one sum of fractions; where that sum exceeds 1, the costs are added pair by pair: budget that one question
+The invariant is `sum of costs <= d` on every pair.  Each entry carries its certified fraction of the policy, so most
+decisions are one sum of fractions; where that sum exceeds 1, the costs are added pair by pair: budget that one query
 did not use on a pair is still there for the next.
 """
 
@@ -9,37 +9,104 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain
+from operator import is_
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from dxprivacy.errors import BudgetExceeded, LedgerError
+from dxprivacy.exact.arrays import numbers_only
 from dxprivacy.ledger.history import Entry
 from dxprivacy.ledger.leftover import Leftover
 from dxprivacy.metrics import Extreme, Metric
 from dxprivacy.metrics.metric import Pairs
-from dxprivacy.metrics.with_other import along, present, public_pair
-from dxprivacy.privacy import Bound, Cover, cover, largest_pairs, max_ratio, ratios
+from dxprivacy.metrics.with_other import present, public_pair
+from dxprivacy.privacy import Bound, Cover, cover, largest_loss, largest_pairs, max_ratio, ratios
 from dxprivacy.privacy.costs import RowsCost, SumCost
+from dxprivacy.privacy.search.worst_case import WorstCase
+from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import digits, percent
 
-SHARE_GRID = 1 << 60
-_SHARE_ROOM = Fraction(1, 1 << 20)  # for roundings of other machines, as in the verifier
+# -- The worst case of everything in a ledger --------------------------------------------------------------------------
+# Kept up to date: a further entry takes the same time after a thousand
+
+
+_ROUNDINGS = 1 + 2.0**-40
+
+
+class SoFar:
+    """The largest loss of some costs together, in the order in which they came."""
+
+    def __init__(
+        self, worst: WorstCase, costs: tuple[RowsCost, ...] = (), alone: float = 0.0, people: float = 0.0
+    ) -> None:
+        self._worst, self._costs, self._alone, self._people = worst, costs, alone, people
+
+    @classmethod
+    def nothing(cls, universe: Universe) -> "SoFar":
+        """Of a ledger that is empty."""
+        return cls(WorstCase(universe))
+
+    def plus(self, cost: RowsCost) -> "SoFar":
+        """With one cost more."""
+        with numbers_only():
+            together = self._worst.plus(cost.terms)
+        return SoFar(together, (*self._costs, cost), self._alone + _alone(cost), self._people + cost.of_proportional)
+
+    def up_to(self, costs: Sequence[RowsCost]) -> "SoFar":
+        """With the costs that have come since; from the start where these are others."""
+        known = len(self._costs)
+        grown = len(costs) >= known and all(map(is_, self._costs, costs))
+        out = self if grown else SoFar.nothing(self._worst.universe)
+        for cost in costs[known if grown else 0 :]:
+            out = out.plus(cost)
+        return out
+
+    @cached_property
+    def value(self) -> float:
+        """The largest loss over all pairs; where it is only bounded, each cost by itself may tell more."""
+        together, pair = self._worst.found
+        together = (together + self._people) * _ROUNDINGS
+        return min(together, self._alone) if pair is None and self._costs else together
+
+
+def worst_of(spent: SumCost) -> float:
+    """The largest loss over all pairs of several costs, or a bound of it."""
+    return SoFar.nothing(spent.universe).up_to(spent.costs).value
+
+
+def _alone(cost: RowsCost) -> float:
+    """The largest loss of one cost, worked out once: adaptive mechanisms reserve the same again and again."""
+    if cost not in _KNOWN:
+        _KNOWN[cost] = largest_loss(cost)[0]
+    return _KNOWN[cost]
+
+
+_KNOWN: WeakKeyDictionary[RowsCost, float] = WeakKeyDictionary()
+
+
+# -- Whether a cost fits -----------------------------------------------------------------------------------------------
+
+
+BUDGET_GRID = 1 << 60
+_BUDGET_ROOM = Fraction(1, 1 << 20)  # for roundings of other machines, as in the verifier
 _WORK = 4_000_000  # pairs times blocks to look at along an attribute, for a screen
 _FEWEST = 20_000
 _SHOWN = 100  # pairs along an attribute of many points
 
 
-def round_share(share: Fraction) -> Fraction:
-    """Up to a grid on which 1 lies, so that sums of many shares stay short and a full plan stays full.
+def round_budget(budget: Fraction) -> Fraction:
+    """Up to a grid on which 1 lies, so that sums of many fractions stay short and a full plan stays full.
 
-    >>> round_share(Fraction(1)), round_share(Fraction(1, 3)) >= Fraction(1, 3)
+    >>> round_budget(Fraction(1)), round_budget(Fraction(1, 3)) >= Fraction(1, 3)
     (Fraction(1, 1), True)
     """
-    return Fraction(math.ceil(share * SHARE_GRID), SHARE_GRID)
+    return Fraction(math.ceil(budget * BUDGET_GRID), BUDGET_GRID)
 
 
-def certified_share(cost: RowsCost, metric: Metric) -> Fraction:
+def certified_budget(cost: RowsCost, metric: Metric) -> Fraction:
     """The part of the policy that a cost takes on its most used pair, rounded up."""
     bound = max_ratio(cost, metric)
     if bound.upper == math.inf:
@@ -50,34 +117,36 @@ def certified_share(cost: RowsCost, metric: Metric) -> Fraction:
             details=[f"{a} – {b} would be told apart without limit."],
             hints=["give the pair an ε above 0, or more noise"],
         )
-    return round_share(Fraction(bound.upper))
+    return round_budget(Fraction(bound.upper))
 
 
-def checked_share(entry: Entry, certified: Callable[[RowsCost], Fraction], where: str) -> Fraction:
-    """Return the share of an entry, never less than its cost takes; refuse a stored one that is too small.
+def checked_budget(entry: Entry, certified: Callable[[RowsCost], Fraction], where: str) -> Fraction:
+    """Return the fraction of an entry, never less than its cost takes; refuse a stored one that is too small.
 
-    A stored share that is larger is kept: it spends more than the cost, and a search with smaller limits wrote it.
+    A stored budget that is larger is kept: it spends more than the cost, and a search with smaller limits wrote it.
     """
     try:
-        share = certified(entry.cost)
+        budget = certified(entry.cost)
     except BudgetExceeded:
         found = "without limit"
     else:
-        if entry.share >= share * (1 - _SHARE_ROOM):
-            return max(entry.share, share)
-        found = f"{float(share):.6g}"
+        if entry.budget >= budget * (1 - _BUDGET_ROOM):
+            return max(entry.budget, budget)
+        found = f"{float(budget):.6g}"
     raise LedgerError(
-        f"entry {entry.number} (row {entry.row}): the stored share does not follow from the entry (stored "
-        f"{float(entry.share):.6g}, computed from its queries and scales: {found}); nothing was spent",
+        f"entry {entry.number} (row {entry.row}): the stored budget does not follow from the entry (stored "
+        f"{float(entry.budget):.6g}, computed from its queries and scales: {found}); nothing was spent",
         where=where,
         details=["The entry was not written by this program, or it was changed and the hashes were computed again."],
         hints=["restore the ledger and its witness from a copy that `dxp ledger` accepts"],
     )
 
 
-def require_budget(spent: Sequence[RowsCost], shares: Fraction, new: RowsCost, share: Fraction, metric: Metric) -> None:
+def require_budget(
+    spent: Sequence[RowsCost], budgets: Fraction, new: RowsCost, budget: Fraction, metric: Metric
+) -> None:
     """Raise BudgetExceeded unless everything together stays within the policy on every pair."""
-    if shares + share <= 1:
+    if budgets + budget <= 1:
         return
     total = SumCost(metric.universe, [*spent, new])
     bound = max_ratio(total, metric)
@@ -87,18 +156,18 @@ def require_budget(spent: Sequence[RowsCost], shares: Fraction, new: RowsCost, s
     hints = []
     fits = _fitting_factor(before, new, metric)
     if fits > 0 and max_ratio(_together(before, new, fits), metric).upper > 1:  # only a bound, or charged as a whole
-        fits = float(max(1 - shares, Fraction(0)) / share)
-    smaller = math.floor(fits * min(float(share), 1.0) * 1000 + 1e-5) / 10  # per cent
+        fits = float(max(1 - budgets, Fraction(0)) / budget)
+    smaller = math.floor(fits * min(float(budget), 1.0) * 1000 + 1e-5) / 10  # per cent
     if smaller > 0:
-        hints.append((f"dxp plan … --share {smaller:g}%", f"fits; every error grows {digits(1 / fits)} times"))
+        hints.append((f"dxp plan … --budget {smaller:g}%", f"fits; every error grows {digits(1 / fits)} times"))
         hints.append(("dxp plan … --ledger LEDGER", "plans again inside what is left, pair by pair"))
-    if "per question" in bound.rule:
+    if "per query" in bound.rule:
         hints.append(("ask for fewer attributes at once", "the budget could only be bounded, not computed, for these"))
     raise BudgetExceeded(
         "nothing spent, no data read",
         where="budget exceeded",
         details=[_shortage(before, new, bound, metric)],
-        hints=hints or [("a new dataset", "this ledger has nothing left for these questions")],
+        hints=hints or [("a new dataset", "this ledger has nothing left for these queries")],
     )
 
 
@@ -181,7 +250,7 @@ class Used:
     """
 
     pair: tuple[int, int]
-    share: float  # charged / allowed
+    fraction: float  # charged / allowed
     charged: float
     allowed: float
     left: float  # the part of `allowed` that can be spent, detours over other records included
@@ -209,13 +278,13 @@ def _top(spent: SumCost, metric: Metric, pairs: Iterator[Pairs], count: int) -> 
         top = np.argsort(-r, kind="stable")[:count]
         found += [(float(r[k]), int(i[k]), int(j[k])) for k in top if r[k] > 0]
         found = sorted(found, key=lambda one: (-one[0], *one[1:]))[:count]  # of equally used ones the first
-    return [_used(spent, metric, (i, j), share) for share, i, j in found]
+    return [_used(spent, metric, (i, j), budget) for budget, i, j in found]
 
 
-def _used(spent: SumCost, metric: Metric, pair: tuple[int, int], share: float) -> Used:
+def _used(spent: SumCost, metric: Metric, pair: tuple[int, int], budget: float) -> Used:
     each = metric.universe.rows_each
     charged, allowed = (float(x.exact(*pair)) * each for x in (spent, metric))
-    return Used(pair, share, charged, allowed, max(1.0 - share, 0.0))
+    return Used(pair, budget, charged, allowed, max(1.0 - budget, 0.0))
 
 
 def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
@@ -238,7 +307,7 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
         out[names[0]] = _top(spent, metric, plan.plain.generators(), 2)
     for move in plan.moves:
         out[names[move.axis]] = _top(spent, metric, move.pairs(), 2)
-    for part in plan.loose:  # too many contexts to look at all: the worst of each question
+    for part in plan.loose:  # too many contexts to look at all: the worst of each query
         out[names[part.axis]] = _top(spent, metric, part.pairs(), 2)
     for walk in plan.walks:
         out[names[walk.axis]] = _top(spent, metric, walk.largest(_SHOWN), 2)
@@ -246,7 +315,7 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
         out["presence"] = _top(spent, metric, plan.presence.pairs(), 2)
     elif extra:
         out["presence"] = _flatly_used(spent, metric, Extreme(left.radius, (0, universe.cells)))
-    gone = out["presence"][0].share if out.get("presence") else float(left.flat.most)
+    gone = out["presence"][0].fraction if out.get("presence") else float(left.flat.most)
     for axis, name in enumerate(names):
         found = out[name] or _flatly_used(spent, metric, _closest(metric, axis))
         out[name] = _least_left(_spendable(found, left), left, axis, gone)
@@ -294,7 +363,7 @@ def _least_left(found: list[Used], left: Leftover, axis: int | None, presence: f
     if part >= (found[0].left if found else 1.0) * (1.0 - 1e-12):
         return found
     used = _used(left.spent, left.metric, pair, 0.0)
-    least = replace(used, share=used.charged / used.allowed, left=part)
+    least = replace(used, fraction=used.charged / used.allowed, left=part)
     return [least, *(one for one in found if one.pair != pair)][:2]
 
 
@@ -312,10 +381,16 @@ def _farthest(metric: Metric, axis: int | None) -> Extreme | None:
 
 
 def _closest(metric: Metric, axis: int) -> Extreme | None:
-    """The closest two records that differ in one attribute."""
-    axes, stride = along(metric), metric.universe.strides[axis]
+    """The closest two records that differ in one attribute; `absent` is none of them.
+
+    Of a public attribute all records are equally far apart: twice the presence, or without an end.
+    """
+    axes, stride = present(metric).axes, metric.universe.strides[axis]
     near = None if axes is None else axes[axis].closest
-    return None if near is None else Extreme(near.distance, (near.pair[0] * stride, near.pair[1] * stride))
+    if near is None:
+        far = _farthest(metric, axis)
+        return far if far is not None and math.isfinite(far.distance) else None
+    return Extreme(near.distance, (near.pair[0] * stride, near.pair[1] * stride))
 
 
 def _flatly_used(spent: SumCost, metric: Metric, near: Extreme | None) -> list[Used]:

@@ -1,13 +1,13 @@
 """What is left for a pair of records: the shortest path of `d - spent`, and over which records it leads.
 
-`d - spent` itself says too much: on the unit line, after a question that separates only the middle of three records at
+`d - spent` itself says too much: on the unit line, after a query that separates only the middle of three records at
 scale 1, the two outer ones still have d - spent = 2, but every way between them is used up: nothing is left.
 
 The graph is kept small without changing any shortest path:
 
 *generators*   pairs that differ in one attribute suffice for a sum of attributes: spent obeys the triangle inequality;
-*components*   attributes that no question links add up;
-*lines*        values that no question tells apart, in any context, are runs; a way enters and leaves a run at its ends,
+*components*   attributes that no query links add up;
+*lines*        values that no query tells apart, in any context, are runs; a way enters and leaves a run at its ends,
                and whatever it does to other attributes inside can be done there;
 *dominated*    a value can be left out if another one with the same effect on moves of other attributes has at most as
                much left towards every value, in every context: each way over the first can go over the second.
@@ -26,11 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.rounding import Exact
 from dxprivacy.metrics import Metric
-from dxprivacy.metrics.closed_forms import Constant, Line
+from dxprivacy.metrics.closed_forms import Constant, LineMetric
 from dxprivacy.metrics.with_other import WithAbsent, WithOther, present
 from dxprivacy.privacy import Bound, contexts_of, max_ratio
 from dxprivacy.privacy.costs import SumCost
@@ -73,7 +73,7 @@ def _rest(part: Exact) -> float:
 
 
 class Leftover:
-    """Everything spent so far against a metric, ready for many questions."""
+    """Everything spent so far against a metric, ready for many queries."""
 
     def __init__(self, spent: SumCost, metric: Metric, *, bounded: bool = True) -> None:
         self.spent, self.metric, self.universe = spent, metric, metric.universe
@@ -99,7 +99,7 @@ class Leftover:
         if not self.bounded or self.bound.exact:
             try:
                 return self.between(i, j).left, True
-            except QuestionError:
+            except QueryError:
                 pass
         return self._by_bound(i, j), False
 
@@ -120,7 +120,7 @@ class Leftover:
         return max(1.0 - float(self.bound.upper), 0.0) * d if math.isfinite(d) else d
 
     def between(self, i: int, j: int) -> Way:
-        """The way between two cells on which least is left; raises QuestionError where that is too much to search."""
+        """The way between two cells on which least is left; raises QueryError where that is too much to search."""
         if i == j:
             return Way(0.0, (i,))
         axes = self._present.axes
@@ -160,7 +160,7 @@ class Leftover:
                 graph = self._of_all_pairs((), [np.arange(universe.size, dtype=np.int64)])
             else:
                 graph = self._of_moves(tuple(range(len(axes))), values)
-        except QuestionError:
+        except QueryError:
             return None
         length = dijkstra(graph.edges, directed=False, indices=universe.absent)
         return np.where(length < _DUST, 0.0, length)[: universe.cells]
@@ -209,7 +209,7 @@ class Leftover:
 
     @cached_property
     def _components(self) -> list[tuple[tuple[int, ...], bool]]:
-        """Attributes that some question links, and whether any question touches them."""
+        """Attributes that some query links, and whether any query touches them."""
         label = list(range(len(self.universe.shape)))
         for term in self.spent.terms:
             merged = {label[a] for a in term.axes}
@@ -322,7 +322,7 @@ class Leftover:
         finite = np.isfinite(d)
         i, j, d = i[finite], j[finite], d[finite]
         d = np.maximum(d - taken(self.flat, self.metric, i, j), 0.0)
-        everything = not component or self.universe.absent is not None  # presence may show in any question
+        everything = not component or self.universe.absent is not None  # presence may show in any query
         terms = [t for t in self.spent.terms if everything or set(t.axes) & set(component)]
         left = _left(d, terms, i, j) + 1e-300  # a stored zero would mean no edge
         size = (len(nodes), len(nodes))
@@ -406,12 +406,12 @@ def _left(d: Floats, terms: Sequence[Term], i: Ints, j: Ints) -> Floats:
     return np.where(out < 1e-12 * np.where(finite, d, 0.0), 0.0, out)
 
 
-def _line(metric: Metric) -> Line | None:
+def _line(metric: Metric) -> LineMetric | None:
     base = metric.base if isinstance(metric, WithOther) else metric
-    return base if isinstance(base, Line) else None
+    return base if isinstance(base, LineMetric) else None
 
 
-def _run_ends(line: Line, classes: Ints, size: int) -> Ints:
+def _run_ends(line: LineMetric, classes: Ints, size: int) -> Ints:
     """The ends of runs of equal classes, one value of each class, and `other`."""
     order = np.argsort(line.positions, kind="stable")
     change = np.flatnonzero(np.diff(classes[order]))
@@ -436,5 +436,5 @@ def _product(universe: Universe, axes: Sequence[int], values: Sequence[Ints]) ->
     return nodes
 
 
-def _too_large(nodes: int) -> QuestionError:
-    return QuestionError(f"what is left depends on {nodes:,} records at once, more than we can search")
+def _too_large(nodes: int) -> QueryError:
+    return QueryError(f"what is left depends on {nodes:,} records at once, more than we can search")

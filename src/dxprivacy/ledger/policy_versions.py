@@ -1,7 +1,7 @@
 """Versions of the policy: what a ledger is told, and what its journal remembers of each.
 
 A `policy` row stores the whole universe, so that the costs behind it can be read without the old policy file, and the
-digest of the metric, by which the current version is recognized.  It also stores the shares that earlier costs take
+digest of the metric, by which the current version is recognized.  It also stores the budgets that earlier costs take
 of the new policy, certified when it was adopted.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from dxprivacy.errors import DxError, LedgerError, MetricError
 from dxprivacy.exact.rounding import written_fraction
-from dxprivacy.ledger.journal import Row
+from dxprivacy.ledger.journal import JournalRow
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.stored_metrics import metric_from_spec
 from dxprivacy.policy import Policy
@@ -32,9 +32,9 @@ class Version:
     was_version: str = ""
 
     @property
-    def unit(self) -> str:
+    def neighbors(self) -> str:
         """Whether records are only replaced, or added and removed too."""
-        return self.metric.universe.privacy_unit
+        return self.metric.universe.neighbors
 
     @classmethod
     def of(cls, policy: "Policy | Metric | Version") -> "Version":
@@ -50,13 +50,13 @@ class Version:
         """How a person calls it."""
         return _words(self.title, self.version)
 
-    def content(self, shares: Mapping[int, Fraction]) -> str:
-        """The policy row; `shares` by the row of the cost.  Keys keep their order: it decides how points are named."""
+    def content(self, budgets: Mapping[int, Fraction]) -> str:
+        """The policy row; `budgets` by the row of the cost.  Keys keep their order: it decides how points are named."""
         return json.dumps(
             {
                 "title": self.title,
                 "version": self.version,
-                "unit": self.unit,
+                "neighbors": self.neighbors,
                 "metric": self.metric.digest,
                 "metric_spec": self.metric.spec(),
                 "universe": self.metric.universe.digest,
@@ -64,14 +64,14 @@ class Version:
                 "units": self.metric.universe.units(),
                 "recoded": {name: recoding.to_dict() for name, recoding in self.recoded.items()},
                 "was_version": self.was_version,
-                "shares": {str(seq): str(share) for seq, share in shares.items()},
+                "budgets": {str(seq): str(budget) for seq, budget in budgets.items()},
             },
             ensure_ascii=False,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedPolicy:
     """A version of the policy in the journal; numbered from 1."""
 
     number: int
@@ -79,17 +79,17 @@ class Recorded:
     at: str
     title: str
     version: str
-    unit: str
+    neighbors: str
     digest: str
     universe: Universe
     recoded: Mapping[str, Recoding]
     was_version: str
-    shares: Mapping[int, Fraction]
+    budgets: Mapping[int, Fraction]
     metric_spec: Any
     units: Mapping[str, str]
 
     @classmethod
-    def read(cls, row: Row, number: int, where: str) -> "Recorded":
+    def read(cls, row: JournalRow, number: int, where: str) -> "RecordedPolicy":
         """From its row; what cannot be understood completely is refused."""
         try:
             data: dict[str, Any] = json.loads(row.content)
@@ -102,12 +102,12 @@ class Recorded:
                 at=row.at,
                 title=str(data["title"]),
                 version=str(data["version"]),
-                unit=str(data["unit"]),
+                neighbors=str(data["neighbors"]),
                 digest=str(data["metric"]),
                 universe=universe,
                 recoded={str(name): Recoding.from_dict(r) for name, r in data["recoded"].items()},
                 was_version=str(data["was_version"]),
-                shares={int(seq): written_fraction(share) for seq, share in data["shares"].items()},
+                budgets={int(seq): written_fraction(budget) for seq, budget in data["budgets"].items()},
                 metric_spec=data["metric_spec"],
                 units={str(k): str(v) for k, v in data["units"].items()},
             )
@@ -135,7 +135,7 @@ def _words(title: str, version: str) -> str:
     return ", ".join(x for x in (f"“{title}”" if title else "", f"version {version}" if version else "") if x)
 
 
-def stored_metric(recorded: Recorded) -> Metric:
+def stored_metric(recorded: RecordedPolicy) -> Metric:
     """The distances of a recorded version; they have the digest that the journal recorded."""
     universe = _with_units(recorded.universe, recorded.units)
     metric = metric_from_spec(recorded.metric_spec, universe)

@@ -2,22 +2,83 @@
 
 Every mechanism that spends is a package of its own: its facts hold what is known before anything is spent (cost,
 certificate, expected error), `run` what is done with the data, and `plan` the value that joins both and how it is made.
-All of them are executed in one way (`Session.carry_out`): nothing is counted or drawn but inside a step whose cost
+All of them are executed in one way (`Session.execute`): nothing is counted or drawn but inside a step whose cost
 `spend` has reserved.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Generic, TypeAlias, TypeVar
+from fractions import Fraction
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from dxprivacy.errors import UsageError
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.known_facts import Facts
 from dxprivacy.mechanisms.sampling import Noise, SystemNoise
 from dxprivacy.mechanisms.spending import Spending, Unrecorded
+from dxprivacy.metrics import Metric
+from dxprivacy.policy import Policy
+from dxprivacy.privacy.certificate import Certificate
 from dxprivacy.privacy.costs import RowsCost
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
+from dxprivacy.universe.workload import Workload
+from dxprivacy.wording import OneLine, percent, plural
+
+# -- What is known of everything that spends before it is carried out: its proof, its name, its policy.  No data -------
+
+
+class Facts(OneLine, ABC):
+    """What is known of everything that spends, before it is carried out.  It holds no data and costs nothing."""
+
+    metric: Metric
+    workload: Workload  # the rows that were asked for
+    budget: Fraction  # of the policy, at most, for all its steps together
+    title: str  # of the policy
+    dataset: str
+
+    @property
+    @abstractmethod
+    def request(self) -> str:
+        """Its own name: a digest of everything that matters to what comes out."""
+
+    @property
+    @abstractmethod
+    def certificate(self) -> Certificate:
+        """The proof that its costs keep the policy; computed from the very scales, never carried along."""
+
+    @property
+    def granted(self) -> Fraction:
+        """What the certificate has to stay within: the budget, or of several equal steps the part of one."""
+        return self.budget
+
+    @property
+    def name(self) -> str:
+        """The first digits of the digest, for people and file names."""
+        return self.request[:4]
+
+    def in_short(self) -> str:
+        answers = plural(len(self.workload.answers), "answer")
+        return f"{self.name!r}, {answers}, {percent(float(self.budget))} of the policy"
+
+    @abstractmethod
+    def payload(self) -> dict[str, Any]:
+        """For JSON: what its files say of it."""
+
+    def policy_facts(self) -> dict[str, Any]:
+        """For JSON: the policy it was planned for, and its possible records."""
+        return {
+            "policy": {
+                "title": self.title,
+                "dataset": self.dataset,
+                "neighbors": self.metric.universe.neighbors,
+                "metric": self.metric.to_dict(),
+            },
+            "universe": self.metric.universe.to_dict(),
+        }
+
+
+# -- A planned mechanism -----------------------------------------------------------------------------------------------
+
 
 T = TypeVar("T")
 Count: TypeAlias = Callable[[], Histogram]
@@ -80,7 +141,7 @@ class Planned(Facts, Generic[T]):
         return self.reserved if self.all_steps is None else self.all_steps
 
     def uninformative(self, records: int | None = None) -> str:  # noqa: ARG002
-        """Say in words if all that it would tell of so many records is no better than a guess; empty otherwise."""
+        """Say in words if all that it would tell of so many records is uninformative; empty otherwise."""
         return ""
 
     @abstractmethod
@@ -88,10 +149,10 @@ class Planned(Facts, Generic[T]):
         """Refuse whatever can be refused from public numbers, before anything is spent."""
 
     def by_hand(self, counts: object, *, noise: Noise | None = None, progress: Progress | None = None) -> T:
-        """The researcher's view: carry it out on a histogram, without a ledger; never more than the share."""
+        """The researcher's view: carry it out on a histogram, without a ledger; never more than the budget."""
         universe = self.metric.universe
         histogram = counts if isinstance(counts, Histogram) else Histogram.of(universe, counts)
-        spend = Unrecorded(self.metric, self.share)
+        spend = Unrecorded(self.metric, self.budget)
         return self.run(lambda: histogram, noise or SystemNoise(), spend, progress=progress)
 
     @abstractmethod
@@ -114,3 +175,26 @@ def require_number(planned: int, records: int) -> None:
             f"the plan was made for {planned:,} records, and there are {records:,}",
             hints=["session.plan_synthesis(…)"],
         )
+
+
+# -- What a mechanism is planned for: a metric, or a policy with its title and dataset ---------------------------------
+
+
+class Target(NamedTuple):
+    """The metric to keep, and what the plan says of the policy it belongs to."""
+
+    metric: Metric
+    title: str
+    dataset: str
+
+
+def target(policy: Policy | Metric, title: str = "", dataset: str = "") -> Target:
+    """Return the metric of a policy with its title and dataset, or a metric with those given."""
+    if isinstance(policy, Policy):
+        return Target(policy.metric, title or policy.title, dataset or policy.dataset)
+    if isinstance(policy, Metric):
+        return Target(policy, title, dataset)
+    raise UsageError(
+        f"a policy or a metric is needed, not {type(policy).__name__}",
+        hints=['dx.Policy.load("policy.toml")', "dx.metrics.constant(n, 1)"],
+    )

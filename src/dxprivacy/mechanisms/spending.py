@@ -1,7 +1,7 @@
 """Spending step by step: how mechanisms pay that look at the data more than once, each time wiser.
 
 An adaptive mechanism hands every step to a `Spending`: the cost is reserved first, only then is anything drawn from
-the data, and the outcome is kept.  The costs of all steps add up, whatever was decided in between (MATH section 1), so
+the data, and the outcome is kept.  The costs of all steps add up, whatever was decided in between, so
 that a filter that stops before the sum exceeds the policy on any pair is sound.
 """
 
@@ -13,14 +13,14 @@ from dxprivacy.errors import BudgetExceeded, LedgerError, UsageError
 from dxprivacy.metrics import Metric
 from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import LaplaceCost, SelectionCost
-from dxprivacy.privacy.proportional_costs import WholesCost
+from dxprivacy.privacy.proportional_costs import ProportionalCost
 from dxprivacy.queries.asked import Stack
-from dxprivacy.releases.ledger_reference import NOWHERE, LedgerReference
+from dxprivacy.releases.guarantee import NOWHERE, LedgerReference
 from dxprivacy.wording import digits
 
 T = TypeVar("T")
-StepCost: TypeAlias = LaplaceCost | SelectionCost | WholesCost
-"""What one step costs: rows with noise, or a choice by scores that follow rows."""
+StepCost: TypeAlias = LaplaceCost | SelectionCost | ProportionalCost
+"""What one step costs: rows with noise, or a selection by scores that follow rows."""
 
 
 Act: TypeAlias = Callable[[LedgerReference], str]
@@ -30,10 +30,10 @@ Act: TypeAlias = Callable[[LedgerReference], str]
 class Spending(Protocol):
     """Who is asked before every step."""
 
-    def step(self, cost: StepCost, questions: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:
+    def step(self, cost: StepCost, queries: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:
         """Reserve the cost durably, then act, keep the outcome (JSON text) and return it.
 
-        `questions` are those whose rows the cost is about, `asked` those of people where they are others.  A step that
+        `queries` are those whose rows the cost is about, `asked` those of people where they are others.  A step that
         was answered before, under the same `name`, returns what was kept: nothing is spent, nothing drawn.
         """
 
@@ -47,7 +47,7 @@ def read_kept(text: str, read: Callable[[str], T]) -> T:
 
 
 class Unrecorded:
-    """The researcher's view: no ledger, so that nobody counts across calls; within one, never more than the share.
+    """The researcher's view: no ledger, so that nobody counts across calls; within one, never more than the budget.
 
     >>> from dxprivacy import metrics
     >>> from dxprivacy.queries.asking import gather
@@ -59,21 +59,21 @@ class Unrecorded:
     (Fraction(1, 2), Fraction(0, 1))
     """
 
-    def __init__(self, metric: Metric, share: Fraction | int = 1) -> None:
-        if not 0 < share <= 1:
-            raise UsageError(f"share is {share}; it must be more than 0 and at most 1")
-        self.metric, self.share = metric, Fraction(share)
+    def __init__(self, metric: Metric, budget: Fraction | int = 1) -> None:
+        if not 0 < budget <= 1:
+            raise UsageError(f"budget is {budget}; it must be more than 0 and at most 1")
+        self.metric, self.budget = metric, Fraction(budget)
         self.spent = Fraction(0)
         self._certified: dict[StepCost, Fraction | float] = {}  # a cost object never changes: certified once
         self._kept: dict[str, tuple[StepCost, str]] = {}
 
     @property
     def left(self) -> Fraction:
-        """What is left of the share."""
-        return self.share - self.spent
+        """What is left of the budget."""
+        return self.budget - self.spent
 
-    def step(self, cost: StepCost, questions: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:  # noqa: ARG002
-        """Certify the cost, count it, then act; refuses before acting if the sum would exceed the share."""
+    def step(self, cost: StepCost, queries: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:  # noqa: ARG002
+        """Certify the cost, count it, then act; refuses before acting if the sum would exceed the budget."""
         if name in self._kept:
             before, text = self._kept[name]
             if before is not cost:
@@ -82,7 +82,7 @@ class Unrecorded:
         if cost not in self._certified:
             self._certified[cost] = max_ratio(cost, self.metric).upper
         part = self._certified[cost]
-        if not self.spent + part <= self.share:  # also where it is infinite
+        if not self.spent + part <= self.budget:  # also where it is infinite
             raise BudgetExceeded(
                 "nothing spent on this step, no data read",
                 where="budget exceeded",

@@ -7,8 +7,8 @@ Each function here builds a `Metric` from plain Python values; the classes live 
 >>> d.exact(0, 1)
 Fraction(1, 20)
 
-In reading order: `metric`, `check_metric`, `attribute_sum`, `closed_forms`, `matrix_metric`, `derived_metrics`,
-`graph_metric`, `distances`, `place_metrics`, `with_other`, `attribute_metrics`, `stored_metrics`.
+In reading order: `metric`, `stored_metrics`, `attribute_sum`, `closed_forms`, `derived_metrics`, `distances`,
+`place_metrics`, `with_other`, `attribute_metrics`.
 """
 
 import math
@@ -19,17 +19,24 @@ import numpy as np
 
 from dxprivacy.errors import MetricError, UsageError, did_you_mean
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.exact.rounding import Exact, Number, budget, exact, in_range, is_whole
+from dxprivacy.exact.rounding import Exact, Number, exact, in_range, is_whole, parse_epsilon
 from dxprivacy.metrics.attribute_metrics import as_objects, discrete, series, stepped, valued, without_other
 from dxprivacy.metrics.attribute_sum import AttributeSum
-from dxprivacy.metrics.check_metric import check_metric
-from dxprivacy.metrics.closed_forms import Constant, Line
-from dxprivacy.metrics.derived_metrics import AttributeMax, Capped, Restricted, Scaled, Together
-from dxprivacy.metrics.graph_metric import Graph, read_edges
-from dxprivacy.metrics.matrix_metric import Matrix, Tightened, both_values_table, per_value_table
+from dxprivacy.metrics.closed_forms import (
+    Constant,
+    Graph,
+    LineMetric,
+    Matrix,
+    Tightened,
+    both_values_table,
+    per_value_table,
+    read_edges,
+)
+from dxprivacy.metrics.derived_metrics import AttributeMax, Capped, CombinedMetric, Restricted, Scaled
 from dxprivacy.metrics.metric import Extreme, Metric, PseudoMetric
 from dxprivacy.metrics.place_metrics import Euclidean, GreatCircle, Minkowski
 from dxprivacy.metrics.place_metrics import within as pairs_within
+from dxprivacy.metrics.stored_metrics import check_metric
 from dxprivacy.metrics.with_other import WithAbsent
 from dxprivacy.universe.attributes.integers import Integers
 from dxprivacy.universe.attributes.listed_points import Points
@@ -78,17 +85,17 @@ def constant(universe: Universe | int, epsilon: Number) -> Constant:
     >>> constant(3, 0.5).exact(0, 2)
     Fraction(1, 2)
     """
-    return Constant(_universe(universe), budget(epsilon))
+    return Constant(_universe(universe), parse_epsilon(epsilon))
 
 
-def line(universe: Universe | int, epsilon: Number, *, per: Number = 1) -> Line:
+def line(universe: Universe | int, epsilon: Number, *, per: Number = 1) -> LineMetric:
     """Records in order: `epsilon` for every `per` steps apart.
 
     >>> line(121, 0.5, per=10).exact(17, 18)
     Fraction(1, 20)
     """
     u = _universe(universe)
-    return Line(u, range(u.size), _per_unit(epsilon, per))
+    return LineMetric(u, range(u.size), _per_unit(epsilon, per))
 
 
 def per_value(budgets: Mapping[str, Number], *, name: str = "element") -> Matrix:
@@ -98,7 +105,7 @@ def per_value(budgets: Mapping[str, Number], *, name: str = "element") -> Matrix
     >>> d.exact(1, 2), d.tightened[0].written
     (Fraction(1, 5), Fraction(2, 1))
     """
-    table = per_value_table([budget(e, what=f"epsilon of {v}") for v, e in budgets.items()])
+    table = per_value_table([parse_epsilon(e, what=f"epsilon of {v}") for v, e in budgets.items()])
     return Matrix.of(Universe.listed(budgets, name=name), as_objects(table))
 
 
@@ -157,11 +164,11 @@ def series_linf(levels: Iterable[int], epsilon: Number, *, per: Number = 1) -> A
     Fraction(2, 1)
     """
     steps = [Integers(name=f"t{k}", low=0, high=n - 1, has_other=False) for k, n in enumerate(levels)]
-    axes = [Line(Universe([s]), range(s.size), _per_unit(epsilon, per)) for s in steps]
+    axes = [LineMetric(Universe([s]), range(s.size), _per_unit(epsilon, per)) for s in steps]
     return AttributeMax(Universe(steps), axes)
 
 
-def dates(first: str, last: str, epsilon: Number, *, per_days: Number) -> Line:
+def dates(first: str, last: str, epsilon: Number, *, per_days: Number) -> LineMetric:
     """Days in order, both ends included: `epsilon` for every `per_days` days apart (eps |u - v| / T).
 
     >>> dates("2026-01-01", "2026-12-31", 0.5, per_days=7).exact(0, 14)
@@ -176,7 +183,7 @@ def dates(first: str, last: str, epsilon: Number, *, per_days: Number) -> Line:
     if end < start:
         raise UsageError(f"no day lies between {first} and {last}")
     days = [(start + timedelta(k)).isoformat() for k in range((end - start).days + 1)]
-    return Line(Universe.listed(days, name="date"), range(len(days)), _per_unit(epsilon, per_days))
+    return LineMetric(Universe.listed(days, name="date"), range(len(days)), _per_unit(epsilon, per_days))
 
 
 def graph(edges: object, epsilon: Number = 1) -> Graph:
@@ -185,41 +192,41 @@ def graph(edges: object, epsilon: Number = 1) -> Graph:
     >>> graph([("ann", "bob"), ("bob", "cem", 2)], epsilon="0.5").exact(0, 2)
     Fraction(5, 2)
     """
-    nodes, pairs = read_edges(edges, budget(epsilon))
+    nodes, pairs = read_edges(edges, parse_epsilon(epsilon))
     if not nodes:
         raise MetricError("a graph needs at least one node")
     at = {node: k for k, node in enumerate(nodes)}
     return Graph.from_edges(Universe.listed(nodes, name="node"), [(at[a], at[b], w) for a, b, w in pairs])
 
 
-def blowfish(points: object, epsilon: Number, *, within: Number) -> Graph:
+def blowfish(points: object, epsilon: Number, *, threshold: Number) -> Graph:
     """Blowfish with a distance threshold: `epsilon` for points within reach, closed (the printed form is no metric).
 
     Points further apart get the sum along the way, or are public where no way exists.
 
-    >>> blowfish([[0.0], [1.0], [2.0], [9.0]], 1, within=1).exact(0, 2)
+    >>> blowfish([[0.0], [1.0], [2.0], [9.0]], 1, threshold=1).exact(0, 2)
     Fraction(2, 1)
     """
     u, coordinates = _points(points)
-    reach = exact(within, what="within")
+    reach = exact(threshold, what="threshold")
     if reach <= 0:
-        raise UsageError(f"within is {within}; a positive distance is needed")
-    e = budget(epsilon)
+        raise UsageError(f"threshold is {threshold}; a positive distance is needed")
+    e = parse_epsilon(epsilon)
     i, j = pairs_within(Euclidean(u, coordinates, Fraction(1)), Fraction(reach))
     return Graph.from_edges(u, [(a, b, e) for a, b in zip(i.tolist(), j.tolist(), strict=True)])
 
 
-def smooth(points: object, epsilon: Number, *, within: Number) -> Together:
+def smooth(points: object, epsilon: Number, *, threshold: Number) -> CombinedMetric:
     """(epsilon / T) max(T, Euclid): as Blowfish up to the threshold T, growing with the distance beyond.
 
-    >>> smooth([[0.0], [1.0], [4.0]], 1, within=2).exact(0, 2)
+    >>> smooth([[0.0], [1.0], [4.0]], 1, threshold=2).exact(0, 2)
     Fraction(2, 1)
     """
     u, coordinates = _points(points)
-    step = _per_unit(epsilon, within)
+    step = _per_unit(epsilon, threshold)
     if step in (0, math.inf):
         raise MetricError("epsilon must be positive and finite")
-    return Together("max", [Constant(u, budget(epsilon)), Euclidean(u, coordinates, Fraction(step))])
+    return CombinedMetric("max", [Constant(u, parse_epsilon(epsilon)), Euclidean(u, coordinates, Fraction(step))])
 
 
 def per_element(budgets: Iterable[Number]) -> Matrix:
@@ -228,7 +235,7 @@ def per_element(budgets: Iterable[Number]) -> Matrix:
     >>> per_element([1, 2, "0.5"]).exact(0, 2)
     Fraction(3, 2)
     """
-    listed = [budget(e) for e in budgets]
+    listed = [parse_epsilon(e) for e in budgets]
     if not listed:
         raise MetricError("at least one budget is needed")
     return Matrix.of(without_other(len(listed)), as_objects(both_values_table(listed)))
@@ -246,31 +253,31 @@ def scaled(metric: Metric, factor: Number) -> Metric:
     return Scaled(metric, times)
 
 
-def summed(*parts: Metric) -> Together:
+def summed(*parts: Metric) -> CombinedMetric:
     """The sum of metrics on one universe.
 
     >>> summed(constant(9, 1), line(9, 1)).exact(0, 8)
     Fraction(9, 1)
     """
-    return Together("sum", parts)
+    return CombinedMetric("sum", parts)
 
 
-def maximum(*parts: Metric) -> Together:
+def maximum(*parts: Metric) -> CombinedMetric:
     """The larger of several metrics on one universe; still a metric, but mind what it guarantees.
 
     >>> maximum(constant(9, 3), line(9, 1)).exact(0, 8)
     Fraction(8, 1)
     """
-    return Together("max", parts)
+    return CombinedMetric("max", parts)
 
 
-def capped(metric: Metric, at_most: Number) -> Capped:
-    """No pair gets more than `at_most`.
+def capped(metric: Metric, max_epsilon: Number) -> Capped:
+    """No pair gets more than `max_epsilon`.
 
     >>> capped(line(9, 1), 3).exact(0, 8)
     Fraction(3, 1)
     """
-    return Capped(metric, Fraction(exact(at_most, what="at_most")))
+    return Capped(metric, Fraction(exact(max_epsilon, what="max_epsilon")))
 
 
 def restricted(metric: Metric, cells: Iterable[int]) -> Restricted:
@@ -297,7 +304,7 @@ def with_absent(
         raise MetricError("how many may be absent?", hints=["max_records=1000000", "people=dx.metrics.People(…)"])
     alone = metric.universe
     universe = Universe(alone.attributes, max_records=max_records, people=people, file=alone.file)
-    return WithAbsent(universe, metric, budget(presence, what="presence"))
+    return WithAbsent(universe, metric, parse_epsilon(presence, what="presence"))
 
 
 def from_matrix(matrix: object, *, universe: Universe | None = None, strict: bool = False) -> Matrix:
@@ -334,12 +341,12 @@ def attributes(universe: Universe, epsilons: Mapping[str, Number | Mapping[str, 
         given = epsilons[attribute.name]
         alone = Universe([attribute])
         if not isinstance(given, Mapping):
-            axes.append(discrete(alone, budget(given, what=f"epsilon of {attribute.name}")))
+            axes.append(discrete(alone, parse_epsilon(given, what=f"epsilon of {attribute.name}")))
         elif {"per", "epsilon"} == set(given) and (step := attribute.each_entry.unit_step) is not None:
             build = series if attribute.is_series else stepped
             axes.append(build(alone, attribute, _per_unit(given["epsilon"], given["per"]) * step))
         elif attribute.takes_budgets:
-            budgets = {value: budget(e, what=f"epsilon of {value}") for value, e in given.items()}
+            budgets = {value: parse_epsilon(e, what=f"epsilon of {value}") for value, e in given.items()}
             axes.append(valued(alone, attribute, budgets))
         else:
             raise MetricError(
@@ -353,12 +360,12 @@ def _per_unit(epsilon: Number, per: Number) -> Exact:
     unit = exact(per, what="per")
     if unit <= 0:
         raise UsageError(f"per is {per}; a positive distance is needed")
-    e = budget(epsilon)
+    e = parse_epsilon(epsilon)
     return math.inf if e == math.inf else in_range(Fraction(e) / Fraction(unit), what="epsilon per unit")
 
 
 def _price(epsilon: Number) -> Fraction:
-    price = budget(epsilon, what="epsilon per unit of distance")
+    price = parse_epsilon(epsilon, what="epsilon per unit of distance")
     if price == math.inf:
         raise MetricError("epsilon per unit of distance is infinite; say metrics.constant(n, inf) for public places")
     return Fraction(price)

@@ -8,10 +8,8 @@ import numpy as np
 from dxprivacy.errors import MetricError, did_you_mean
 from dxprivacy.exact.rounding import Exact, exact, in_range
 from dxprivacy.metrics.attribute_sum import half_reach
-from dxprivacy.metrics.closed_forms import Constant, Line
-from dxprivacy.metrics.derived_metrics import AttributeMax, Capped, Together
-from dxprivacy.metrics.graph_metric import Graph
-from dxprivacy.metrics.matrix_metric import Matrix, both_values_table, per_value_table
+from dxprivacy.metrics.closed_forms import Constant, Graph, LineMetric, Matrix, both_values_table, per_value_table
+from dxprivacy.metrics.derived_metrics import AttributeMax, Capped, CombinedMetric
 from dxprivacy.metrics.metric import Metric
 from dxprivacy.metrics.place_metrics import PLACES
 from dxprivacy.metrics.place_metrics import within as pairs_within
@@ -38,7 +36,7 @@ def stepped(
     cap: Fraction | None = None,
 ) -> Metric:
     """Steps on a line, no two more than `cap` apart, `other` half the reach away."""
-    base = Line(without_other(attribute.listed), attribute.positions, per_step)
+    base = LineMetric(without_other(attribute.listed), attribute.positions, per_step)
     return _star(alone, _capped(base, cap), per_step, other)
 
 
@@ -61,7 +59,7 @@ def series(
     """Whole series: the largest difference over their entries counts, as in l_inf."""
     high = attribute.each_entry.listed - 1
     steps = [Integers(name=column, low=0, high=high, has_other=False) for column in attribute.reads]
-    base = AttributeMax(Universe(steps), [Line(Universe([s]), range(s.size), per_step) for s in steps])
+    base = AttributeMax(Universe(steps), [LineMetric(Universe([s]), range(s.size), per_step) for s in steps])
     return _star(alone, _capped(base, cap), per_step, other)
 
 
@@ -121,7 +119,7 @@ def thresholded(
         metric: Metric = Graph.from_edges(inner, edges)
     else:
         places = PLACES[base](inner, attribute.coordinates, in_range(epsilon / reach, what="epsilon per unit"))
-        metric = Together("max", [Constant(inner, epsilon), places])
+        metric = CombinedMetric("max", [Constant(inner, epsilon), places])
     return _star(alone, _capped(metric, cap), epsilon, other)
 
 

@@ -17,7 +17,7 @@ from dxprivacy.errors import MetricError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.rounding import Exact
 from dxprivacy.metrics.attribute_sum import AttributeSum
-from dxprivacy.metrics.closed_forms import Constant, Line
+from dxprivacy.metrics.closed_forms import Constant, LineMetric
 from dxprivacy.metrics.metric import BLOCK, Extreme, Metric, Pairs, shared_tick
 from dxprivacy.trees.embedding import Embedding
 from dxprivacy.universe.universe import Universe
@@ -91,17 +91,17 @@ class Scaled(Metric):
         return {"kind": self.kind, "factor": str(self.factor), "base": self.base.spec()}
 
 
-class Together(Metric):
+class CombinedMetric(Metric):
     """The sum, or the larger one, of several metrics on the same universe; public as soon as one of them is.
 
     >>> from dxprivacy.metrics.closed_forms import Constant
     >>> u = Universe.listed("abc")
-    >>> d = Together("max", [Constant(u, Fraction(1)), Line(u, range(3), Fraction(3, 4))])
+    >>> d = CombinedMetric("max", [Constant(u, Fraction(1)), LineMetric(u, range(3), Fraction(3, 4))])
     >>> d.exact(0, 1), d.exact(0, 2)
     (Fraction(1, 1), Fraction(3, 2))
     """
 
-    kind = "together"
+    kind = "combined"
 
     def __init__(self, how: str, parts: Sequence[Metric]) -> None:
         if how not in ("sum", "max") or not parts:
@@ -206,7 +206,7 @@ class AttributeMax(AttributeSum):
 
     @cached_property
     def _is_grid(self) -> bool:
-        lines = [m for m in self._axes if isinstance(m, Line) and m.consecutive]
+        lines = [m for m in self._axes if isinstance(m, LineMetric) and m.consecutive]
         equal = len(lines) == len(self._axes) and len({m.per_unit for m in lines}) == 1
         # With many short axes the king's moves would be more than all pairs.
         return equal and lines[0].per_unit < math.inf and 3 ** len(lines) < self.universe.size

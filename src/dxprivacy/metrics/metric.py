@@ -1,4 +1,4 @@
-"""Privacy loss is a pseudometric (MATH section 1); a policy is one that we guarantee to keep: a metric.
+"""Privacy loss is a pseudometric; a policy is one that we guarantee to keep: a metric.
 
 Floats filter, exact numbers decide.  `pairwise` is a fast float64 value with a proved relative error, used to find the
 few pairs that could matter; `exact` is the number that counts there: a rational that is never above the true distance
@@ -38,7 +38,7 @@ class PseudoMetric(Protocol):
     """A privacy loss: symmetric, zero on the diagonal, triangle inequality, values in [0, inf].
 
     >>> import dxprivacy as dx
-    >>> plan = dx.plan([[1, 1, 0]], dx.metrics.line(3, 1), share="50%")
+    >>> plan = dx.plan([[1, 1, 0]], dx.metrics.line(3, 1), budget="50%")
     >>> plan.cost.exact(0, 1), plan.cost.exact(0, 2)  # what a release would lose on two pairs
     (Fraction(0, 1), Fraction(1, 2))
     """

@@ -1,6 +1,6 @@
 """Distances between places: Euclidean in any dimension, great circle on the Earth.
 
-These distances are irrational: `exact` is a certified rational lower bound (MATH section 4), computed in integers only,
+These distances are irrational: `exact` is a certified rational lower bound, computed in integers only,
 so it is the same on every machine.
 """
 

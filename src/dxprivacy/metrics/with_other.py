@@ -159,8 +159,8 @@ class WithOther(Metric):
 class WithAbsent(WithOther):
     """Records that may be added and removed: `absent` is one more element, `radius` (the presence) away from all.
 
-    The paper's remark on unbounded privacy fails: the question that counts everybody would be answered exactly.  With
-    the absent element it is a question like any other (MATH correction 16).
+    The paper's remark on unbounded privacy fails: the query that counts everybody would be answered exactly.  With
+    the absent element it is a query like any other.
     """
 
     kind = "with-absent"

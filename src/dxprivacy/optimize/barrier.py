@@ -2,7 +2,7 @@
 
 The loss is sum_k a_k w_k^-p (p = 2: squared error, p = 1: absolute error) or -sum_k a_k log w_k (p = 0: the geometric
 mean).  A primal-dual method (a barrier where that gets stuck) solves it on few pairs at a time; pairs that it violates
-are added until none is left.  Any non-negative multipliers of the pairs give a lower bound on the loss (MATH 3a), so
+are added until none is left.  Any non-negative multipliers of the pairs give a lower bound on the loss, so
 every answer comes with its distance from the optimum, whatever the solver did.  What it returns is a proposal: scaled
 to keep every pair in floats, and certified by nobody here.
 """

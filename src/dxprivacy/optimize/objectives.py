@@ -13,7 +13,7 @@ from dxprivacy.exact.arrays import Floats
 from dxprivacy.optimize.barrier import gap_of, loss_of
 
 
-class Loss(ABC):
+class Objective(ABC):
     """One number for the errors of many rows."""
 
     name: ClassVar[str]
@@ -41,10 +41,10 @@ class Loss(ABC):
         return loss / least if least else 1.0
 
 
-class Squared(Loss):
+class Squared(Objective):
     """The weighted sum of squared errors."""
 
-    name, power = "l2", 2
+    name, power = "squared", 2
 
     def total(self, scales: Floats, weights: Floats) -> float:
         return loss_of(1.0 / scales, weights, 2)
@@ -53,10 +53,10 @@ class Squared(Loss):
         return float((loss / least) ** 0.5) if least else 1.0
 
 
-class Absolute(Loss):
+class Absolute(Objective):
     """The weighted sum of absolute errors."""
 
-    name, power, absolute = "l1", 1, True
+    name, power, absolute = "absolute", 1, True
 
     def total(self, scales: Floats, weights: Floats) -> float:
         return loss_of(1.0 / scales, weights, 1)
@@ -65,19 +65,19 @@ class Absolute(Loss):
         return sizes + moved
 
 
-class Largest(Loss):
+class LargestError(Objective):
     """The largest error, whatever the others are."""
 
-    name = "linf"
+    name = "max"
 
     def total(self, scales: Floats, weights: Floats) -> float:  # noqa: ARG002
         return float(scales.max(initial=0.0))
 
 
-class Geometric(Loss):
+class Geometric(Objective):
     """The geometric mean of the errors, as a sum of logarithms."""
 
-    name, power = "geomean", 0
+    name, power = "geometric", 0
 
     def total(self, scales: Floats, weights: Floats) -> float:
         return loss_of(1.0 / scales, weights, 0)
@@ -93,5 +93,5 @@ class Geometric(Loss):
         return math.exp((loss - least) / weight) if weight else 1.0
 
 
-SQUARED, ABSOLUTE, LARGEST, GEOMETRIC = Squared(), Absolute(), Largest(), Geometric()
-LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SQUARED, ABSOLUTE, LARGEST, GEOMETRIC)}
+SQUARED, ABSOLUTE, LARGEST, GEOMETRIC = Squared(), Absolute(), LargestError(), Geometric()
+OBJECTIVES: dict[str, Objective] = {loss.name: loss for loss in (SQUARED, ABSOLUTE, LARGEST, GEOMETRIC)}

@@ -115,7 +115,7 @@ def _mixed(classes: Ints, amounts: Ints) -> Any:
 
 
 def _mixed_with(total: Any, classes: Ints) -> Any:
-    """Never the same for all: a nought would be no mark."""
+    """Never the same for all: a zero would be no mark."""
     return _scrambled(total * np.uint64(0x9E3779B97F4A7C15) + _scrambled(classes.astype(np.uint64) + np.uint64(2)))
 
 

@@ -7,5 +7,5 @@ because no private data is involved.
 
 In reading order: `figures`, `experiment`, `figure_drawing`, `kernels`, `bias_at_small_n`, `universes`,
 `metric_families`, `mwem_errors`, `baselines`, `personal`, `range_strategies`, `figure_folder`, `us_places`,
-`figures_page`, `reproducing`, `strategies_by_k`, `standard_comparison`, `statistical_queries`, `thresholds`.
+`reproducing`, `strategies_by_k`, `standard_comparison`, `statistical_queries`, `thresholds`.
 """

@@ -15,12 +15,10 @@ import numpy as np
 
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.metrics import euclidean, line
-from dxprivacy.output.charts.axes import Log, Straight
-from dxprivacy.output.charts.channels import quantitative
-from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
-from dxprivacy.output.charts.layers import written
-from dxprivacy.paper.experiment import SIZE, Experiment, Outcome, Settings, Table
-from dxprivacy.paper.figure_drawing import Line, beside, dots, line_panel
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK, quantitative
+from dxprivacy.output.charts.layers import LogScale, Straight, written
+from dxprivacy.paper.experiment import SIZE, Experiment, ExperimentOutcome, ResultTable, Settings
+from dxprivacy.paper.figure_drawing import FigureLine, beside, dots, line_panel
 from dxprivacy.paper.kernels import quantiles
 from dxprivacy.wording import digits, plural
 
@@ -32,7 +30,7 @@ _AT = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def least_ratio(product: float) -> float:
-    """What bias makes of the error where one pair decides: MATH 3b.
+    """What bias makes of the error where one pair decides (docs/theorems.md).
 
     >>> round(least_ratio(1), 6), round(least_ratio(30), 3)
     (0.333333, 0.996)
@@ -42,7 +40,7 @@ def least_ratio(product: float) -> float:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredBias:
     """One query with n records: n times its critical ε, and its error relative to no bias."""
 
     wanted: float
@@ -50,13 +48,13 @@ class Measured:
     ratio: float
 
 
-def measure(settings: Settings, universe: int) -> list[Measured]:
+def measure(settings: Settings, universe: int) -> list[MeasuredBias]:
     """One uniform query in one universe; universe -1 is the one of two records."""
     if universe < 0:
         return [_two_records(product) for product in PRODUCTS]
     metric = euclidean(settings.points(universe), epsilon_per_unit=PER_UNIT)
     query = settings.random(universe, 700).uniform(0, 1, (1, SIZE))
-    plain = make_plan(query, metric, method="same-scale", rows=1)
+    plain = make_plan(query, metric, method="same-scale", n_records=1)
     pair = plain.certificate.witness
     if pair is None:
         raise ValueError("a query that needs noise has a pair that limits it")
@@ -64,31 +62,33 @@ def measure(settings: Settings, universe: int) -> list[Measured]:
     out = []
     for product in PRODUCTS:
         n = max(1, round(product / critical))
-        biased = make_plan(query, metric, method="biased", rows=n)
-        out.append(Measured(product, n * critical, _ratio(biased, plain)))
+        biased = make_plan(query, metric, method="biased", n_records=n)
+        out.append(MeasuredBias(product, n * critical, _ratio(biased, plain)))
     return out
 
 
-def _two_records(product: float) -> Measured:
+def _two_records(product: float) -> MeasuredBias:
     metric, n = line(2, STRICT), round(product / float(STRICT))
-    plans = [make_plan([[0, 1]], metric, method=m, rows=n) for m in ("biased", "same-scale")]
-    return Measured(product, n * float(STRICT), _ratio(*plans))
+    plans = [make_plan([[0, 1]], metric, method=m, n_records=n) for m in ("biased", "same-scale")]
+    return MeasuredBias(product, n * float(STRICT), _ratio(*plans))
 
 
 def _ratio(biased: Any, plain: Any) -> float:
     return min(1.0, float(biased.expected_rmse[0] / plain.expected_rmse[0]))
 
 
-def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome:  # noqa: ARG001
+def _conclude(settings: Settings, pieces: Sequence[list[MeasuredBias]]) -> ExperimentOutcome:  # noqa: ARG001
     two, many = pieces[0], pieces[1:]
     rows: list[tuple[Any, ...]] = [("two records", m.product, 1, *(m.ratio,) * 5, least_ratio(m.product)) for m in two]
     by = {p: quantiles(np.array([m.ratio for piece in many for m in piece if m.wanted == p]), _AT) for p in PRODUCTS}
     rows += [("50 points", p, len(many), *q, least_ratio(p)) for p, q in by.items()]
-    x, y = Log(0.48, 67, 420), Straight(0, 1.05, 250, 5, ".1f")
+    x, y = LogScale(0.48, 67, 420), Straight(0, 1.05, 250, 5, ".1f")
     steps = [0.5 * 128 ** (k / 60) for k in range(61)]
     lines = [
-        Line("", [(a, least_ratio(a)) for a in steps], GRAY, (6, 4)),
-        Line("", [(p, q[2]) for p, q in by.items()], ACCENT, band=[(p, q[0], q[4]) for p, q in by.items()], dots=True),
+        FigureLine("", [(a, least_ratio(a)) for a in steps], GRAY, (6, 4)),
+        FigureLine(
+            "", [(p, q[2]) for p, q in by.items()], ACCENT, band=[(p, q[0], q[4]) for p, q in by.items()], dots=True
+        ),
     ]
     spot = {"x": quantitative("x", scale=x.scale), "y": quantitative("y", scale=y.scale)}
     marks = dots([(m.product, m.ratio) for m in two], spot, size=45, filled=False, stroke=INK)
@@ -117,8 +117,8 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
     )
     facts = {f"two_{digits(m.wanted)}": m.ratio for m in two} | {f"points_{digits(p)}": q[2] for p, q in by.items()}
     names = ["universe", "n_times_epsilon", "queries", "q05", "q25", "median", "q75", "q95", "formula"]
-    return Outcome(
-        Table.of(names, rows), beside(title, subtitle, [panel]), found, {**facts, "worst_off_formula": worst}
+    return ExperimentOutcome(
+        ResultTable.of(names, rows), beside(title, subtitle, [panel]), found, {**facts, "worst_off_formula": worst}
     )
 
 

@@ -70,21 +70,21 @@ def _whole(name: str, value: object, least: int, most: int) -> None:
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """The plotted numbers."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
     @classmethod
-    def of(cls, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> "Table":
+    def of(cls, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> "ResultTable":
         """Of any sequences."""
         return cls(tuple(columns), tuple(tuple(row) for row in rows))
 
     def to_csv(self) -> str:
         """As text: seven significant digits, so that roundings of another machine do not show.
 
-        >>> Table.of(["K", "gain"], [(1, 2.5), (2, 1 / 3)]).to_csv()
+        >>> ResultTable.of(["K", "gain"], [(1, 2.5), (2, 1 / 3)]).to_csv()
         'K,gain\\n1,2.5\\n2,0.3333333\\n'
         """
         out = io.StringIO()
@@ -103,10 +103,10 @@ def _cell(x: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExperimentOutcome:
     """What came out: the plotted numbers, the picture, our figure in words, and the figures it rests on by name."""
 
-    table: Table
+    table: ResultTable
     picture: Picture
     found: str
     facts: dict[str, float]
@@ -118,13 +118,13 @@ class Experiment:
 
     name: str
     title: str
-    question: str
+    query: str
     claim: str  # of the paper; empty where it has none
     pieces: Callable[[Settings], Sequence[Any]]
     measure: Callable[[Settings, Any], Any]
-    conclude: Callable[[Settings, Sequence[Any]], Outcome]
+    conclude: Callable[[Settings, Sequence[Any]], ExperimentOutcome]
 
-    def run(self, settings: Settings) -> Outcome:
+    def run(self, settings: Settings) -> ExperimentOutcome:
         """Everything, here and now."""
         return self.conclude(settings, [self.measure(settings, piece) for piece in self.pieces(settings)])
 

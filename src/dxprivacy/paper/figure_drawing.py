@@ -7,10 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dxprivacy.output.charts.axes import Axis, Log
-from dxprivacy.output.charts.channels import Spec, in_rows, itself, nominal, quantitative
-from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
-from dxprivacy.output.charts.layers import heading, layer, mark, several, shared, view, with_values, written
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK, Spec, in_rows, itself, nominal, quantitative
+from dxprivacy.output.charts.layers import (
+    ChartAxis,
+    LogScale,
+    heading,
+    layer,
+    mark,
+    several,
+    shared,
+    view,
+    with_values,
+    written,
+)
 from dxprivacy.output.charts.picture import Picture
 
 RAMP = ("#9fc3e3", "#5e9bcf", "#0b5fa5", "#06325a")  # darkens, so that gray print works
@@ -18,7 +27,7 @@ _APART = 13.0  # pixels between labels above each other
 
 
 @dataclass(frozen=True)
-class Ticked(Log):
+class Ticked(LogScale):
     """A log axis with ticks at these numbers, from the first to the last with little room."""
 
     given: tuple[float, ...] = ()
@@ -34,7 +43,7 @@ class Ticked(Log):
 
 
 @dataclass(frozen=True)
-class Line:
+class FigureLine:
     """A line with a label at its end, and perhaps a band around it: (x, from, to)."""
 
     label: str
@@ -46,7 +55,8 @@ class Line:
     dots: bool = False
 
 
-def line_panel(lines: Sequence[Line], x: Axis, y: Axis, *, x_title: str, y_title: str | None, title: str = "",
+def line_panel(lines: Sequence[FigureLine], x: ChartAxis, y: ChartAxis, *,
+               x_title: str, y_title: str | None, title: str = "",
                more: Sequence[Spec] = ()) -> Spec:  # fmt: skip
     """Lines, labeled where they end, bands below them; `more` layers on top."""
     spot = {"x": x.channel(x_title, "x"), "y": y.channel(y_title, "y")}
@@ -99,7 +109,7 @@ def spread(places: Sequence[float], height: float) -> list[float]:
 
 
 @dataclass(frozen=True)
-class Spread:
+class FigureSpread:
     """One row of quantile bars: 5 to 95 % thin, the middle half thick, the median a tick with its value in words."""
 
     label: str
@@ -109,7 +119,7 @@ class Spread:
 
 
 def spread_panel(
-    rows: Sequence[Spread], x: Axis, *, x_title: str, title: str, step: float, labeled: bool = True
+    rows: Sequence[FigureSpread], x: ChartAxis, *, x_title: str, title: str, step: float, labeled: bool = True
 ) -> Spec:
     """Quantiles in rows; a rule where nothing is gained.  Beside a panel of the same rows, labels are not needed."""
     values = [
@@ -133,7 +143,7 @@ def spread_panel(
     return {**panel(title, x.pixels, step * len(rows), layers), "data": {"values": values}}
 
 
-def upright(x: Axis, at: float, **look: Any) -> Spec:
+def upright(x: ChartAxis, at: float, **look: Any) -> Spec:
     """A rule from top to bottom."""
     return layer([{"x": at}], mark("rule", **look), x=quantitative("x", scale=x.scale))
 
@@ -148,7 +158,7 @@ def beside(title: str, subtitle: str, panels: Sequence[Spec], *, spacing: int = 
     return several(panels, title, subtitle, how="hconcat", spacing=spacing)
 
 
-def histogram(counts: Sequence[tuple[float, float, float]], x: Axis, y: Axis, *, x_title: str | None,
+def histogram(counts: Sequence[tuple[float, float, float]], x: ChartAxis, y: ChartAxis, *, x_title: str | None,
               y_title: str) -> Spec:  # fmt: skip
     """Bars from (from, to, how many)."""
     values = [{"lo": x.at(a), "hi": x.at(b), "n": n} for a, b, n in counts if n]

@@ -6,6 +6,7 @@ files of our own names are replaced.
 """
 
 import hashlib
+import html
 import json
 import os
 from collections.abc import Mapping
@@ -14,9 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.errors import UsageError
-from dxprivacy.formats.writing_files import PAGE, PICTURES, Kind, write_file
-from dxprivacy.paper.experiment import Outcome, Settings
+from dxprivacy.formats.file_access import PAGE, PICTURES, FileKind, write_file
+from dxprivacy.output.pages.document import document
+from dxprivacy.output.pages.page import with_own_names
+from dxprivacy.paper.experiment import ExperimentOutcome, Settings, experiment
 from dxprivacy.paper.figures import NAMES
+from dxprivacy.paper.us_places import ATTRIBUTION
+from dxprivacy.wording import plural
 
 FORMAT = "dxprivacy reproduction 1"
 MANIFEST, REPORT = "manifest.json", "report.html"
@@ -50,7 +55,7 @@ class Folder:
     def open(cls, path: Path, settings: Settings, *, overwrite: bool = False, again: tuple[str, ...] = ()) -> "Folder":
         """A new folder, an empty one, or one with our manifest of the same parameters; anything with `overwrite`.
 
-        With `overwrite` the figures `again` are measured anew.
+        With `overwrite` the figures `again` are measured again.
         """
         path = Path(path)
         try:
@@ -103,7 +108,7 @@ class Folder:
                 out[name] = Finished(entry["found"], entry["facts"], entry["files"])
         return out
 
-    def add(self, name: str, outcome: Outcome) -> None:
+    def add(self, name: str, outcome: ExperimentOutcome) -> None:
         """Write a figure; it counts as finished once all its files are there."""
         contents: dict[str, bytes] = {
             f"{name}.csv": outcome.table.to_csv().encode(),
@@ -126,19 +131,19 @@ class Folder:
     def write(self, name: str, content: bytes) -> Path:
         """All or nothing; what is there under that name is replaced only if a run of ours wrote it."""
         if name in self.ours:
-            kind = Kind("figure", lambda _: True)
+            kind = FileKind("figure", lambda _: True)
         elif name in _KINDS:
             kind = _KINDS[name]
         else:  # a run that broke off before its manifest was written left the same
-            same = Kind.listed("figure", [hashlib.sha256(content).hexdigest()])
+            same = FileKind.listed("figure", [hashlib.sha256(content).hexdigest()])
             kind = PICTURES.get(Path(name).suffix, same).or_else(same)
         return write_file(self.path / name, content, kind)
 
 
 _KINDS = {
-    MANIFEST: Kind.beginning("manifest", rb'\{\s*"format":\s*"dxprivacy reproduction '),
+    MANIFEST: FileKind.beginning("manifest", rb'\{\s*"format":\s*"dxprivacy reproduction '),
     REPORT: PAGE.or_else(
-        Kind.beginning("report", rb"<!DOCTYPE html>.{0,400}<title>The paper's experiments, run again</title>")
+        FileKind.beginning("report", rb"<!DOCTYPE html>.{0,400}<title>The paper's experiments, run again</title>")
     ),
 }
 
@@ -188,3 +193,55 @@ def _tried(action: Any, target: Path) -> None:
 def _unwritable(path: Path, error: Exception) -> UsageError:
     why = getattr(error, "strerror", None) or error
     return UsageError(f"cannot write {path}: {why}", hints=[("--out NEW", "a folder that can be written")])
+
+
+# -- One page with everything: for each figure its query, picture, the paper's claim, our figure, and the command ------
+# Pictures are drawn into the page as SVG: no script, nothing to load, and it prints.
+
+
+_PAPER = (
+    "Kamalaruban, Perrier, Asghar, Kaafar: Not All Attributes are Created Equal: d_X-Private Mechanisms for Linear "
+    "Queries, "
+    "PoPETs 2020"
+)
+
+
+def report_page(folder: Folder) -> str:
+    """The whole page as text, from what is finished."""
+    settings = folder.settings
+    options = f"--universes {settings.universes} --seed {settings.seed}" + (" --quick" if settings.quick else "")
+    done = [name for name in NAMES if name in folder.finished]
+    parts = [
+        "<h1>The paper's experiments, run again</h1>",
+        f"<p>{html.escape(_PAPER)}. {plural(len(done), 'figure')}, {plural(settings.universes, 'universe')} at most, "
+        f"seed {settings.seed}{', quick' if settings.quick else ''}. Universes and queries are random; no private "
+        "data is involved. "
+        f"Improvement factor: the noise of standard DP divided by ours. {html.escape(ATTRIBUTION)}</p>",
+        "<ul>" + "".join(f'<li><a href="#{n}">{html.escape(experiment(n).title)}</a></li>' for n in done) + "</ul>",
+    ]
+    for name in done:
+        about = experiment(name)
+        svg = (folder.path / f"{name}.svg").read_text(encoding="utf-8")
+        parts += [
+            f'<section id="{name}"><h2>{html.escape(about.title)}</h2>',
+            f"<p><em>{html.escape(about.query)}</em></p>",
+            with_own_names(svg[svg.index("<svg") :], name),
+            "<dl>",
+            f"<dt>The paper</dt><dd>{html.escape(about.claim or 'says nothing about this; it is new.')}</dd>",
+            f"<dt>Ours</dt><dd>{html.escape(folder.finished[name].found)}</dd>",
+            f"<dt>Command</dt><dd><code>dxp reproduce {name} {options}</code></dd>",
+            f"<dt>Files</dt><dd>{', '.join(f'{name}{e}' for e in ('.csv', '.vl.json', '.svg', '.png'))}</dd>",
+            "</dl></section>",
+        ]
+    return document("The paper's experiments, run again", _STYLE, "\n".join(parts))
+
+
+_STYLE = """
+body { font: 15px/1.45 "Liberation Sans", Helvetica, Arial, sans-serif; color: #222222;
+  max-width: 58em; margin: 2em auto; padding: 0 1em; }
+section { margin-top: 2.5em; border-top: 1px solid #ececec; }
+svg { max-width: 100%; height: auto; }
+dt { color: #767676; float: left; clear: left; width: 6em; }
+dd { margin: 0 0 0.5em 6.5em; }
+section, svg { break-inside: avoid; }
+"""

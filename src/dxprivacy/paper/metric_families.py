@@ -12,10 +12,10 @@ import numpy as np
 from dxprivacy import metrics
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.metrics import Metric
-from dxprivacy.output.charts.axes import Log
 from dxprivacy.output.charts.chart_style import ACCENT, GRAY
-from dxprivacy.paper.experiment import SIZE, Experiment, Outcome, Settings, Table
-from dxprivacy.paper.figure_drawing import Spread, beside, spread_panel
+from dxprivacy.output.charts.layers import LogScale
+from dxprivacy.paper.experiment import SIZE, Experiment, ExperimentOutcome, ResultTable, Settings
+from dxprivacy.paper.figure_drawing import FigureSpread, beside, spread_panel
 from dxprivacy.paper.kernels import Reach, improvement, quantiles
 from dxprivacy.paper.universes import closest
 from dxprivacy.universe.attributes.listed_values import Values
@@ -46,9 +46,9 @@ def family_metric(family: str, points: Floats, rng: np.random.Generator) -> Metr
         case "standard DP":
             return metrics.constant(SIZE, 1)
         case "Blowfish, T = 8":
-            return metrics.blowfish(points, 1, within=8)
+            return metrics.blowfish(points, 1, threshold=8)
         case "smooth, T = 8":
-            return metrics.smooth(points, 1, within=8)
+            return metrics.smooth(points, 1, threshold=8)
         case "Euclidean":
             return metrics.euclidean(points, epsilon_per_unit=1)
         case "Manhattan":
@@ -93,7 +93,7 @@ def measure(settings: Settings, universe: int) -> dict[tuple[str, str], Floats]:
     return out
 
 
-def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str], Floats]]) -> Outcome:  # noqa: ARG001
+def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str], Floats]]) -> ExperimentOutcome:  # noqa: ARG001
     found_at = {key: quantiles(np.concatenate([p[key] for p in pieces]), _AT) for key in pieces[0]}
     rows: list[tuple[Any, ...]] = [
         (family, kind, sum(len(p[family, kind]) for p in pieces), *found_at[family, kind]) for family, kind in found_at
@@ -101,12 +101,12 @@ def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str], Floats]
     most = max(q[4] for q in found_at.values())
     panels = []
     for number, (kind, name) in enumerate(KINDS.items()):
-        x = Log(1 / 1.05, most * 1.1, 170)
+        x = LogScale(1 / 1.05, most * 1.1, 170)
         bars = []
         for family in FAMILIES:
             a, b, c, d, e = found_at[family, kind]
             color = GRAY if family == "standard DP" else ACCENT
-            bars.append(Spread(family, (a, b, c, d, e), times(c), color))
+            bars.append(FigureSpread(family, (a, b, c, d, e), times(c), color))
         panels.append(spread_panel(bars, x, x_title="factor (log)", title=name, step=24, labeled=not number))
     rough = [found_at[family, "uniform"][2] for family in FAMILIES[1:]]
     smooth = [found_at[family, "distance"][2] for family in FAMILIES[1:]]
@@ -126,7 +126,7 @@ def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str], Floats]
     )
     facts = {f"{family}: {kind}": q[2] for (family, kind), q in found_at.items()}
     names = ["metric", "queries_are", "queries", "q05", "q25", "median", "q75", "q95"]
-    return Outcome(Table.of(names, rows), beside(title, subtitle, panels, spacing=56), found, facts)
+    return ExperimentOutcome(ResultTable.of(names, rows), beside(title, subtitle, panels, spacing=56), found, facts)
 
 
 EXPERIMENTS = (

@@ -14,18 +14,18 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.direct.direct_by_hand import direct
 from dxprivacy.mechanisms.mwem.mwem_by_hand import mwem
-from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
+from dxprivacy.mechanisms.synthesis.tried_out import SimulatedNoise
 from dxprivacy.metrics import Metric, constant, euclidean
-from dxprivacy.output.charts.axes import Log
 from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
-from dxprivacy.paper.experiment import SIDE, Experiment, Outcome, Settings, Table
-from dxprivacy.paper.figure_drawing import Line, Ticked, beside, line_panel
+from dxprivacy.output.charts.layers import LogScale
+from dxprivacy.paper.experiment import SIDE, Experiment, ExperimentOutcome, ResultTable, Settings
+from dxprivacy.paper.figure_drawing import FigureLine, Ticked, beside, line_panel
 from dxprivacy.paper.kernels import quantiles
 from dxprivacy.paper.universes import closest
 from dxprivacy.wording import digits, plural, times
 
 ROUNDS = (2, 5, 10, 20, 40)
-METRICS = {"euclidean": "Euclidean metric", "plain": "standard DP, ε of the closest pair"}
+METRICS = {"euclidean": "Euclidean metric", "standard": "standard DP, ε of the closest pair"}
 RECORDS, REGIONS, CLUSTERS = 10_000, 100, 5
 PER_UNIT = "0.1"
 MOST, MOST_QUICK = 40, 2  # universes; one takes seconds
@@ -51,7 +51,7 @@ def clustered(points: Floats, rng: np.random.Generator) -> Ints:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredMwem:
     """Mean absolute errors of the regions' counts, in records: MWEM by metric and rounds, direct by metric, uniform."""
 
     by_rounds: dict[tuple[str, int], float]
@@ -59,7 +59,7 @@ class Measured:
     uniform: float
 
 
-def measure(settings: Settings, universe: int) -> Measured:
+def measure(settings: Settings, universe: int) -> MeasuredMwem:
     """One universe, one table, all numbers of rounds."""
     points = settings.points(universe)
     rng = settings.random(universe, 800)
@@ -67,7 +67,7 @@ def measure(settings: Settings, universe: int) -> Measured:
     euclid = euclidean(points, epsilon_per_unit=PER_UNIT)
     kinds: dict[str, Metric] = {
         "euclidean": euclid,
-        "plain": constant(euclid.universe, euclid.exact(*closest(euclid).pair)),
+        "standard": constant(euclid.universe, euclid.exact(*closest(euclid).pair)),
     }
     truth = Q @ counts
 
@@ -81,10 +81,10 @@ def measure(settings: Settings, universe: int) -> Measured:
             by_rounds[kind, rounds] = error(mwem(Q, metric, counts, rounds=rounds, noise=noise).histogram)
         noise = SimulatedNoise(settings.random(universe, 802))
         directly[kind] = error(direct(Q, metric, counts, noise=noise).histogram)
-    return Measured(by_rounds, directly, error(np.full(len(counts), RECORDS / len(counts))))
+    return MeasuredMwem(by_rounds, directly, error(np.full(len(counts), RECORDS / len(counts))))
 
 
-def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:  # noqa: ARG001
+def _conclude(settings: Settings, pieces: Sequence[MeasuredMwem]) -> ExperimentOutcome:  # noqa: ARG001
     by = {key: quantiles(np.array([m.by_rounds[key] for m in pieces]), _AT) for key in pieces[0].by_rounds}
     directly = {kind: quantiles(np.array([m.directly[kind] for m in pieces]), _AT) for kind in METRICS}
     uniform = quantiles(np.array([m.uniform for m in pieces]), _AT)
@@ -92,13 +92,13 @@ def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:  # noq
     rows += [("direct", kind, None, len(pieces), *directly[kind]) for kind in METRICS]
     rows.append(("uniform histogram", None, None, len(pieces), *uniform))
     x = Ticked.at_each(ROUNDS, 270)
-    y = Log.over([number for row in rows for number in row[4:]], 250, room=0.05, apart=30)
+    y = LogScale.over([number for row in rows for number in row[4:]], 250, room=0.05, apart=30)
     panels = []
     for kind, name in METRICS.items():
         figures = [(rounds, *by[kind, rounds]) for rounds in ROUNDS]
         lines = [
-            Line("uniform histogram", [(t, uniform[1]) for t in ROUNDS], GRAY, (2, 3)),
-            Line(
+            FigureLine("uniform histogram", [(t, uniform[1]) for t in ROUNDS], GRAY, (2, 3)),
+            FigureLine(
                 "MWEM",
                 [(t, middle) for t, _, middle, _ in figures],
                 ACCENT,
@@ -106,14 +106,14 @@ def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:  # noq
                 band=[(t, low, high) for t, low, _, high in figures],
                 dots=True,
             ),
-            Line("direct fit", [(t, directly[kind][1]) for t in ROUNDS], INK, (6, 4)),
+            FigureLine("direct fit", [(t, directly[kind][1]) for t in ROUNDS], INK, (6, 4)),
         ]
         y_title = "mean absolute error, records (log)" if kind == "euclidean" else None
         panels.append(line_panel(lines, x, y, x_title="rounds T (log)", y_title=y_title, title=name))
     best = {kind: min(ROUNDS, key=lambda t, kind=kind: by[kind, t][1]) for kind in METRICS}  # type: ignore[misc]
     least = {kind: by[kind, best[kind]][1] for kind in METRICS}
     title = (
-        f"MWEM at its best errs {times(least['plain'] / least['euclidean'])} less under the metric; a direct fit "
+        f"MWEM at its best errs {times(least['standard'] / least['euclidean'])} less under the metric; a direct fit "
         f"{times(least['euclidean'] / directly['euclidean'][1])} less than that"
     )
     subtitle = (
@@ -125,15 +125,15 @@ def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:  # noq
     found = (
         f"Median error of {plural(len(pieces), 'universe')}: MWEM {digits(least['euclidean'])} records under the "
         "Euclidean metric "
-        f"(best T = {best['euclidean']}), {digits(least['plain'])} under standard DP (best T = {best['plain']}); "
+        f"(best T = {best['euclidean']}), {digits(least['standard'])} under standard DP (best T = {best['standard']}); "
         "direct fit "
-        f"{digits(directly['euclidean'][1])} and {digits(directly['plain'][1])}; the uniform histogram "
+        f"{digits(directly['euclidean'][1])} and {digits(directly['standard'][1])}; the uniform histogram "
         f"{digits(uniform[1])}."
     )
     facts = {f"mwem_{kind}_{rounds}": figures[1] for (kind, rounds), figures in by.items()}
     facts |= {f"direct_{kind}": figures[1] for kind, figures in directly.items()} | {"uniform": uniform[1]}
     names = ["method", "metric", "rounds", "universes", "error_q25", "error_median", "error_q75"]
-    return Outcome(Table.of(names, rows), beside(title, subtitle, panels, spacing=130), found, facts)
+    return ExperimentOutcome(ResultTable.of(names, rows), beside(title, subtitle, panels, spacing=130), found, facts)
 
 
 EXPERIMENTS = (

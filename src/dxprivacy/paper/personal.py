@@ -19,11 +19,11 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.metrics import Metric, constant, from_matrix, per_element
-from dxprivacy.output.charts.axes import Log
 from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
+from dxprivacy.output.charts.layers import LogScale
 from dxprivacy.paper.baselines import Baseline, sampling, stretching
-from dxprivacy.paper.experiment import Experiment, Outcome, Settings, Table
-from dxprivacy.paper.figure_drawing import RAMP, Line, beside, line_panel
+from dxprivacy.paper.experiment import Experiment, ExperimentOutcome, ResultTable, Settings
+from dxprivacy.paper.figure_drawing import RAMP, FigureLine, beside, line_panel
 from dxprivacy.paper.kernels import quantiles
 from dxprivacy.wording import digits, plural
 
@@ -48,8 +48,8 @@ METHODS = {
 
 
 @dataclass(frozen=True)
-class Setting:
-    """Questions, budgets, the metric, and which cells are strict."""
+class PersonalSetting:
+    """Queries, budgets, the metric, and which cells are strict."""
 
     rows: Ints
     budgets: tuple[Fraction, ...]
@@ -66,17 +66,17 @@ class Setting:
         return out
 
 
-def setting(settings: Settings, universe: int, name: str) -> Setting:
-    """One setting with random strict values and questions; by person there is nothing to draw."""
+def setting(settings: Settings, universe: int, name: str) -> PersonalSetting:
+    """One setting with random strict values and queries; by person there is nothing to draw."""
     if name == "person":  # strict yes, strict no, loose yes, loose no
         inside = [[0 if i == j else e if i // 2 == j // 2 else math.inf for j in range(4)]
                   for i, e in enumerate((STRICT, STRICT, LOOSE, LOOSE))]  # fmt: skip
-        return Setting(np.array([[1, 0, 1, 0]]), (STRICT, STRICT, LOOSE, LOOSE), from_matrix(inside))
+        return PersonalSetting(np.array([[1, 0, 1, 0]]), (STRICT, STRICT, LOOSE, LOOSE), from_matrix(inside))
     rng = settings.random(universe, 900)
     strict = set(rng.choice(VALUES, STRICT_VALUES, replace=False).tolist())
     budgets = tuple(STRICT if i in strict else LOOSE for i in range(VALUES))
     rows = rng.integers(0, 2, (10, VALUES)) if name == "counts" else rng.integers(0, 101, (10, VALUES))
-    return Setting(rows, budgets, per_element(budgets))
+    return PersonalSetting(rows, budgets, per_element(budgets))
 
 
 def _mean(errors: Floats) -> float:
@@ -122,7 +122,7 @@ def _crossing(errors: Sequence[float], ours: Sequence[float]) -> float:
     return float(MANY[-1])
 
 
-def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str, int], float]]) -> Outcome:  # noqa: ARG001
+def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str, int], float]]) -> ExperimentOutcome:  # noqa: ARG001
     middle = {key: quantiles(np.array([piece[key] for piece in pieces]), (0.25, 0.5, 0.75)) for key in pieces[0]}
     lines = {(s, m): [middle[s, m, many][1] for many in MANY] for s in SETTINGS for m in METHODS}
     rows = [
@@ -139,12 +139,14 @@ def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str, int], fl
         "sampling": (GRAY, (2, 3)),
         "best": (RAMP[1], (1, 0)),
     }
-    across = Log(0.9, 3_500, 210)
+    across = LogScale(0.9, 3_500, 210)
     panels = []
     for s, title in SETTINGS.items():
-        up = Log.over([x for m in METHODS for x in lines[s, m]], 240, room=0.03, apart=26)
+        up = LogScale.over([x for m in METHODS for x in lines[s, m]], 240, room=0.03, apart=26)
         drawn = [
-            Line(METHODS[m], list(zip(MANY, lines[s, m], strict=True)), *looks[m], width=3.5 if m == "best" else 2.0)
+            FigureLine(
+                METHODS[m], list(zip(MANY, lines[s, m], strict=True)), *looks[m], width=3.5 if m == "best" else 2.0
+            )
             for m in METHODS
         ]
         y_title = "root mean square error (log)" if s == "counts" else None
@@ -175,7 +177,7 @@ def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str, int], fl
     facts = {f"{s}_{m}_{many}": middle[s, m, many][1] for s, m, many in middle}
     facts |= {f"{s}_{m}_wins_up_to": x for (s, m), x in crossings.items()}
     names = ["setting", "method", "strict_records", "universes", "q25", "median", "q75"]
-    return Outcome(Table.of(names, rows), beside(title, subtitle, panels, spacing=30), found, facts)
+    return ExperimentOutcome(ResultTable.of(names, rows), beside(title, subtitle, panels, spacing=30), found, facts)
 
 
 EXPERIMENTS = (

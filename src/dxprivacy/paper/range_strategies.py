@@ -1,6 +1,6 @@
 """The matrix mechanism on all ranges of a line: count something else, and work the ranges out by least squares.
 
-The paper answers every question by itself.  All ranges of N cells are N (N + 1) / 2 questions that repeat one another;
+The paper answers every query by itself.  All ranges of N cells are N (N + 1) / 2 queries that repeat one another;
 counting prefixes (on a line), smeared prefixes and cells (under a threshold) or cells (standard DP) tells them all.
 """
 
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.optimize.strategies import Problem, choose, limit
-from dxprivacy.output.charts.axes import Log
+from dxprivacy.optimize.strategies import StrategyProblem, choose, limit
 from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
-from dxprivacy.paper.experiment import Experiment, Outcome, Settings, Table
-from dxprivacy.paper.figure_drawing import Line, Ticked, beside, line_panel
+from dxprivacy.output.charts.layers import LogScale
+from dxprivacy.paper.experiment import Experiment, ExperimentOutcome, ResultTable, Settings
+from dxprivacy.paper.figure_drawing import FigureLine, Ticked, beside, line_panel
 from dxprivacy.wording import times
 
 SIZES = (16, 32, 64, 128, 256)
@@ -26,7 +26,7 @@ QUICK_SIZE = 64
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRanges:
     """Total squared errors at ε = 1: ranges asked by themselves at one scale, ours, and a limit for all strategies."""
 
     policy: str
@@ -61,21 +61,21 @@ def asked_total(size: int, first: Ints, second: Ints) -> float:
     return 2 * scale * scale * (size * (size + 1) / 2 - 1)
 
 
-def problem(size: int, first: Ints, second: Ints) -> Problem:
+def problem(size: int, first: Ints, second: Ints) -> StrategyProblem:
     """All ranges but the whole line, at limit 1 for every pair."""
     i = np.arange(1, size + 1)
     gram = np.minimum.outer(i, i) * (size + 1.0 - np.maximum.outer(i, i)) - 1
-    return Problem(gram, first, second, np.ones(len(first)))
+    return StrategyProblem(gram, first, second, np.ones(len(first)))
 
 
-def measure(settings: Settings, piece: tuple[str, int]) -> Measured:  # noqa: ARG001
+def measure(settings: Settings, piece: tuple[str, int]) -> MeasuredRanges:  # noqa: ARG001
     """One policy and size."""
     policy, size = piece
     first, second = pairs_within(size, POLICIES[policy])
     asked = problem(size, first, second)
     found = choose(asked, effort="search" if policy in SEARCHED else "quick")
     floor = limit(asked)
-    return Measured(policy, size, asked_total(size, first, second), found.total, floor.value, found.name)
+    return MeasuredRanges(policy, size, asked_total(size, first, second), found.total, floor.value, found.name)
 
 
 def _pieces(settings: Settings) -> list[tuple[str, int]]:
@@ -83,21 +83,21 @@ def _pieces(settings: Settings) -> list[tuple[str, int]]:
     return [(policy, n) for n in reversed(sizes) for policy in POLICIES]  # the longest first
 
 
-def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:  # noqa: ARG001
+def _conclude(settings: Settings, pieces: Sequence[MeasuredRanges]) -> ExperimentOutcome:  # noqa: ARG001
     ordered = sorted(pieces, key=lambda m: (list(POLICIES).index(m.policy), m.size))
     rows: list[tuple[Any, ...]] = [
         (m.policy, m.size, m.asked, m.ours, m.limit, m.rmse(m.asked), m.rmse(m.ours), m.rmse(m.limit), m.counted)
         for m in ordered
     ]
     sizes = sorted({m.size for m in ordered})
-    y = Log.over([x for row in rows for x in row[5:8]], 230, room=0.05, apart=30)
+    y = LogScale.over([x for row in rows for x in row[5:8]], 230, room=0.05, apart=30)
     panels = []
     for k, policy in enumerate(POLICIES):
         own = [m for m in ordered if m.policy == policy]
         lines = [
-            Line("asked", [(m.size, m.rmse(m.asked)) for m in own], GRAY, (6, 4), dots=True),
-            Line("ours", [(m.size, m.rmse(m.ours)) for m in own], ACCENT, width=2.4, dots=True),
-            Line("limit", [(m.size, m.rmse(m.limit)) for m in own], INK, (2, 3), 1.4),
+            FigureLine("asked", [(m.size, m.rmse(m.asked)) for m in own], GRAY, (6, 4), dots=True),
+            FigureLine("ours", [(m.size, m.rmse(m.ours)) for m in own], ACCENT, width=2.4, dots=True),
+            FigureLine("limit", [(m.size, m.rmse(m.limit)) for m in own], INK, (2, 3), 1.4),
         ]
         across = Ticked.at_each(sizes, 165)
         y_title = "error of a range (log)" if not k else None
@@ -132,7 +132,7 @@ def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:  # noq
         "rmse_limit",
         "counted",
     ]
-    return Outcome(Table.of(names, rows), beside(title, subtitle, panels, spacing=64), found, facts)
+    return ExperimentOutcome(ResultTable.of(names, rows), beside(title, subtitle, panels, spacing=64), found, facts)
 
 
 EXPERIMENTS = (

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.errors import Unexpected
-from dxprivacy.output.charts.rendering import require_rendering
+from dxprivacy.output.charts.picture import require_rendering
 from dxprivacy.paper.experiment import Settings, experiment, measure
-from dxprivacy.paper.figure_folder import REPORT, Finished, Folder
+from dxprivacy.paper.figure_folder import REPORT, Finished, Folder, report_page
 from dxprivacy.paper.figures import chosen
-from dxprivacy.paper.figures_page import report_page
 
 Progress = Callable[[str, int, int], None]
 """Told which figure is at work, how many pieces are done, and how many there are."""

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.metrics import euclidean
-from dxprivacy.output.charts.axes import Log, Straight
 from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
-from dxprivacy.paper.experiment import Experiment, Outcome, Settings, Table
-from dxprivacy.paper.figure_drawing import Line, beside, line_panel
+from dxprivacy.output.charts.layers import LogScale, Straight
+from dxprivacy.paper.experiment import Experiment, ExperimentOutcome, ResultTable, Settings
+from dxprivacy.paper.figure_drawing import FigureLine, beside, line_panel
 from dxprivacy.paper.kernels import quantiles
 from dxprivacy.paper.strategies_by_k import certified_scales, random_matrix
 from dxprivacy.privacy import largest_loss
@@ -29,7 +29,7 @@ _AT = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredComparison:
     """One matrix: gain over both baselines, and how much more the loose one lets the closest pair differ."""
 
     kind: str
@@ -39,7 +39,7 @@ class Measured:
     exposed: float
 
 
-def measure(settings: Settings, universe: int) -> list[Measured]:
+def measure(settings: Settings, universe: int) -> list[MeasuredComparison]:
     """All sizes and kinds in one universe."""
     metric = euclidean(settings.points(universe), epsilon_per_unit=1)
     out = []
@@ -48,11 +48,11 @@ def measure(settings: Settings, universe: int) -> list[Measured]:
             found = certified_scales(random_matrix(settings, universe, kind, rows), metric, ("optimal",))
             worst = largest_loss(LaplaceCost(found.workload, found.by_method["optimal"]))[0]
             gains = found.factor("optimal"), found.factor("optimal", worst)
-            out.append(Measured(kind, rows, *gains, worst / found.closest))
+            out.append(MeasuredComparison(kind, rows, *gains, worst / found.closest))
     return out
 
 
-def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome:  # noqa: ARG001
+def _conclude(settings: Settings, pieces: Sequence[list[MeasuredComparison]]) -> ExperimentOutcome:  # noqa: ARG001
     rows: list[tuple[Any, ...]] = []
     by: dict[tuple[str, int, str], list[float]] = {}
     for kind in KINDS:
@@ -79,7 +79,7 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
     )
     across = Straight(1, 10, 230, grid=False, values=(1, 2, 3, 5, 10))
     numbers = [x for figures in by.values() for x in figures]
-    up = Log.over([0.5, *numbers], 240, room=0.02, apart=26)
+    up = LogScale.over([0.5, *numbers], 240, room=0.02, apart=26)
     panels = []
     looks: dict[str, tuple[str, str, tuple[int, ...]]] = {
         "exposed": ("loose: closest pair’s ε ÷ ours", INK, (2, 3)),
@@ -91,7 +91,7 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
         for what, (words, color, dash) in looks.items():
             figures = [(size, *by[kind, size, what]) for size in SIZES]
             band = [(k, low, high) for k, low, _, high in figures]
-            lines.append(Line(words, [(k, middle) for k, _, middle, _ in figures], color, dash, band=band))
+            lines.append(FigureLine(words, [(k, middle) for k, _, middle, _ in figures], color, dash, band=band))
         y_title = "times (log)" if kind == "uniform" else None
         panels.append(
             line_panel(lines, across, up, x_title="number of queries K", y_title=y_title, title=f"{kind} queries")
@@ -105,7 +105,7 @@ def _conclude(settings: Settings, pieces: Sequence[list[Measured]]) -> Outcome: 
         "times more than the policy allows."
     )
     facts = {f"{kind}_{size}_{what}": figures[1] for (kind, size, what), figures in by.items()}
-    return Outcome(Table.of(names, rows), beside(title, subtitle, panels, spacing=170), found, facts)
+    return ExperimentOutcome(ResultTable.of(names, rows), beside(title, subtitle, panels, spacing=170), found, facts)
 
 
 EXPERIMENTS = (

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.errors import QueryError, UsageError
 from dxprivacy.exact.answer_grid import to_grid
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.rounding import exact, is_whole
@@ -26,23 +26,22 @@ from dxprivacy.mechanisms.linear.estimators.measured import RowForRow
 from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.mechanisms.linear.planning.planner import chosen, finish, prepare
 from dxprivacy.mechanisms.linear.strategies.biased_rows import require_applicable
-from dxprivacy.mechanisms.planning_target import target
+from dxprivacy.mechanisms.planned import target
 from dxprivacy.metrics import Metric
 from dxprivacy.policy import Policy
 from dxprivacy.queries.asked import Asked, Stack
-from dxprivacy.queries.kinds.explicit_rows import on_grids
-from dxprivacy.queries.kinds.matrix_query import Matrix
+from dxprivacy.queries.kinds.matrix_query import MatrixQuery, on_grids
 from dxprivacy.queries.kinds.sums import Mean
 from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import columns, digits, plain, plural, repr_of_half_built, wrap
 
 METHOD = "statistical"
-LOSSES = ("l1", "l2")
+OBJECTIVES = ("absolute", "squared")
 _MOST_ENTRIES = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Mapped:
+class MappedUniverse:
     """Some averages that are planned together: what each possible record contributes, and what stands in for it.
 
     Columns are the records that these averages tell apart.  `counted` is c u' of the paper; where c is 0, it is a
@@ -80,7 +79,7 @@ class Statistical:
 
     plan: Plan
     n: int
-    parts: tuple[Mapped, ...]
+    parts: tuple[MappedUniverse, ...]
 
     @cached_property
     def c(self) -> Floats:
@@ -155,8 +154,8 @@ def statistical(
     n: int,
     values: Mapping[str, Any] | Sequence[Any] | None = None,
     query: Any = None,
-    loss: str = "l1",
-    share: object = 1,
+    objective: str = "absolute",
+    budget: object = "100%",
     title: str = "",
     dataset: str = "",
 ) -> Statistical:
@@ -174,15 +173,15 @@ def statistical(
     ('1', 'statistical')
     """
     metric, title, dataset = target(policy, title, dataset)
-    if loss not in LOSSES:
-        raise UsageError(f"no loss “{loss}” for averages", hints=[f"one of {', '.join(LOSSES)}"])
+    if objective not in OBJECTIVES:
+        raise UsageError(f"no objective “{objective}” for averages", hints=[f"one of {', '.join(OBJECTIVES)}"])
     if not is_whole(n) or n < 1:
         raise UsageError("the number of records is a whole number of at least 1", hints=["n=1000"])
     if values is not None and query is not None:
         raise UsageError("give the numbers of attributes (values) or of cells (query), not both")
     universe = metric.universe
     asked = Stack(tuple(_rows_of(query, int(n)) if query is not None else _means(universe, values, int(n))))
-    _, task = prepare(asked, metric, loss=loss, share=share, rows=int(n))
+    _, task = prepare(asked, metric, objective=objective, budget=budget, n_records=int(n))
     require_applicable(task.workload, task.records)
     found = replace(chosen(task, "biased"), method=METHOD)
     plan = finish(asked, task, found, title=title, dataset=dataset)
@@ -193,9 +192,7 @@ def _means(universe: Universe, values: Any, n: int) -> list[Asked]:
     if values is None:
         numeric = [a.name for a in universe.attributes if a.numbers is not None]
         if not numeric:
-            raise QuestionError(
-                "no attribute has numbers to average", hints=[('values={"sex": [-1, 1]}', "gives some")]
-            )
+            raise QueryError("no attribute has numbers to average", hints=[('values={"sex": [-1, 1]}', "gives some")])
         return [Mean(name) for name in numeric]
     if not isinstance(values, Mapping):
         if len(universe.attributes) != 1:
@@ -206,7 +203,7 @@ def _means(universe: Universe, values: Any, n: int) -> list[Asked]:
     return [Mean(name) if numbers is None else _custom(universe, name, numbers, n) for name, numbers in values.items()]
 
 
-def _custom(universe: Universe, name: str, numbers: Any, n: int) -> Matrix:
+def _custom(universe: Universe, name: str, numbers: Any, n: int) -> MatrixQuery:
     """The average of given numbers of an attribute's values."""
     axis = universe.axis(name)
     attribute = universe.attributes[axis]
@@ -218,16 +215,16 @@ def _custom(universe: Universe, name: str, numbers: Any, n: int) -> Matrix:
     if len(given) != attribute.size:
         raise UsageError(f"{len(given):,} numbers for {attribute.size:,} values of {name}")
     if universe.cells > _MOST_ENTRIES:
-        raise QuestionError(
+        raise QueryError(
             f"{universe.cells:,} possible records are too many for numbers of one's own",
             hints=["declare the numbers in the policy: integers, numbers, or a property of points"],
         )
     grid = to_grid(given)  # type: ignore[arg-type]
     row = grid.whole[universe.along(axis, np.arange(universe.cells, dtype=np.int64))]
-    return Matrix(row[None, :], grid.unit / n, grid.bias / n, (f"mean {name}",))
+    return MatrixQuery(row[None, :], grid.unit / n, grid.bias / n, (f"mean {name}",))
 
 
-def _rows_of(query: Any, n: int) -> list[Matrix]:
+def _rows_of(query: Any, n: int) -> list[MatrixQuery]:
     labels = (f"mean q{k}" for k in count(1))
     return [
         replace(
@@ -252,10 +249,10 @@ def _value(plan: Plan, answer: int, n: int) -> float:
     return float(recipe.factor) * (1 if recipe.is_mean else n)
 
 
-def _mapped(plan: Plan, n: int) -> list[Mapped]:
+def _mapped(plan: Plan, n: int) -> list[MappedUniverse]:
     """What the plan counts beside what was asked, in the units of one record's contribution."""
     same = plan.measured.as_asked
-    sides = RowForRow(plan.workload, plan.questions) if same else plan.measured
+    sides = RowForRow(plan.workload, plan.queries) if same else plan.measured
     if not isinstance(sides, RowForRow):
         raise TypeError("averages are counted row for row")
     of = {row: k for k, row in enumerate(_rows(plan))}
@@ -266,7 +263,7 @@ def _mapped(plan: Plan, n: int) -> list[Mapped]:
         value = np.array([_value(plan, k, n) for k in answers])
         step = value * np.array([steps[row] for row in rows])
         c = np.array([plan.scales[row] for row in rows]) * step / n
-        out.append(Mapped(answers, _scaled(theirs, value), _scaled(mine, step), c))
+        out.append(MappedUniverse(answers, _scaled(theirs, value), _scaled(mine, step), c))
     return out
 
 

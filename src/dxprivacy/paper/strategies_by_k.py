@@ -13,12 +13,12 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.linear.planning.planner import chosen, prepare
-from dxprivacy.mechanisms.linear.planning.standard_dp import standard_sensitivities
+from dxprivacy.mechanisms.linear.planning.standard_quantiles import standard_sensitivities
 from dxprivacy.metrics import Metric, euclidean
-from dxprivacy.output.charts.axes import Straight
 from dxprivacy.output.charts.chart_style import ACCENT, GRAY
-from dxprivacy.paper.experiment import SIZE, Experiment, Outcome, Settings, Table, each_universe
-from dxprivacy.paper.figure_drawing import Line, beside, line_panel
+from dxprivacy.output.charts.layers import Straight
+from dxprivacy.paper.experiment import SIZE, Experiment, ExperimentOutcome, ResultTable, Settings, each_universe
+from dxprivacy.paper.figure_drawing import FigureLine, beside, line_panel
 from dxprivacy.paper.kernels import quantiles
 from dxprivacy.wording import digits, plural, times
 
@@ -63,7 +63,7 @@ class Scales:
 
 def certified_scales(Q: Floats, metric: Metric, methods: Sequence[str] = METHODS) -> Scales:
     """What `dx.plan(Q, metric, method=…)` would take, the problem being prepared only once."""
-    _, task = prepare(Q, metric, loss="geomean")
+    _, task = prepare(Q, metric, objective="geometric")
     found = {method: np.array(chosen(task, method).scales) for method in methods}
     near = metric.closest
     if near is None:
@@ -81,7 +81,7 @@ def measure(settings: Settings, universe: int, kind: str) -> list[tuple[float, .
     return out
 
 
-def _conclude(settings: Settings, pieces: Sequence[list[tuple[float, ...]]], kind: str) -> Outcome:
+def _conclude(settings: Settings, pieces: Sequence[list[tuple[float, ...]]], kind: str) -> ExperimentOutcome:
     factors = np.array(pieces)  # universe, K, method
     ours = METHODS.index("optimal")
     rows: list[tuple[Any, ...]] = []
@@ -118,7 +118,7 @@ def _conclude(settings: Settings, pieces: Sequence[list[tuple[float, ...]]], kin
         "ours_below_psa": below,
         "least_over_psa": float(over_psa.min()),
     }
-    return Outcome(Table.of(names, rows), _picture(title, subtitle, rows, settings), found, facts)
+    return ExperimentOutcome(ResultTable.of(names, rows), _picture(title, subtitle, rows, settings), found, facts)
 
 
 def _picture(title: str, subtitle: str, rows: Sequence[tuple[Any, ...]], settings: Settings) -> Any:  # noqa: ARG001
@@ -132,9 +132,9 @@ def _picture(title: str, subtitle: str, rows: Sequence[tuple[Any, ...]], setting
         color, dash = _LOOKS[method]
         band = [(row[0], row[4], row[6]) for row in own] if method == "optimal" else []
         width = 2.4 if method == "optimal" else 2
-        left.append(Line(WORDS[method], [(row[0], row[3]) for row in own], color, dash, width, band))
+        left.append(FigureLine(WORDS[method], [(row[0], row[3]) for row in own], color, dash, width, band))
         band = [(row[0], row[8], row[10]) for row in own] if method != "optimal" else []
-        right.append(Line(WORDS[method], [(row[0], row[9]) for row in own], color, dash, width, band))
+        right.append(FigureLine(WORDS[method], [(row[0], row[9]) for row in own], color, dash, width, band))
     queries = "number of queries K"
     return beside(
         title,

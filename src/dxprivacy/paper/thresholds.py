@@ -12,10 +12,10 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.metrics import Metric, blowfish, smooth
-from dxprivacy.output.charts.axes import Log
 from dxprivacy.output.charts.chart_style import GRAY
-from dxprivacy.paper.experiment import Experiment, Outcome, Settings, Table, each_universe
-from dxprivacy.paper.figure_drawing import RAMP, Line, Spread, Ticked, beside, line_panel, spread_panel
+from dxprivacy.output.charts.layers import LogScale
+from dxprivacy.paper.experiment import Experiment, ExperimentOutcome, ResultTable, Settings, each_universe
+from dxprivacy.paper.figure_drawing import RAMP, FigureLine, FigureSpread, Ticked, beside, line_panel, spread_panel
 from dxprivacy.paper.kernels import Reach, own_scales, quantiles
 from dxprivacy.wording import digits, plural, times
 
@@ -28,11 +28,11 @@ _AT = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 def threshold_metric(kind: str, points: Floats, reach: int) -> Metric:
     """At ε = 1; every scale is inverse to ε."""
-    return blowfish(points, 1, within=reach) if kind == "blowfish" else smooth(points, 1, within=reach)
+    return blowfish(points, 1, threshold=reach) if kind == "blowfish" else smooth(points, 1, threshold=reach)
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredThresholds:
     """One universe: the scales of standard DP at ε = 1, and under each metric, for all queries."""
 
     plain: Floats
@@ -44,7 +44,7 @@ class Measured:
             return np.asarray(self.plain / self.scales[kind, reach], dtype=np.float64)
 
 
-def measure(settings: Settings, universe: int) -> Measured:
+def measure(settings: Settings, universe: int) -> MeasuredThresholds:
     """All queries of one universe under all metrics."""
     points, queries = settings.points(universe), settings.uniform_queries(universe)
     scales = {
@@ -52,10 +52,10 @@ def measure(settings: Settings, universe: int) -> Measured:
         for kind in KINDS
         for reach in THRESHOLDS
     }
-    return Measured(np.ptp(queries, axis=1), scales)
+    return MeasuredThresholds(np.ptp(queries, axis=1), scales)
 
 
-def _conclude_error(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
+def _conclude_error(settings: Settings, pieces: Sequence[MeasuredThresholds]) -> ExperimentOutcome:
     """Root mean square error sqrt(2) c, mean over queries; quartiles over universes."""
     at_one = {
         key: quantiles(np.array([float(np.mean(m.scales[key])) for m in pieces]) * np.sqrt(2), (0.25, 0.5, 0.75))
@@ -66,15 +66,15 @@ def _conclude_error(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
     for (kind, reach), figures in at_one.items():
         rows += [(kind, reach, e, *(x / e for x in figures)) for e in EPSILONS]
     rows += [("standard DP", None, e, *(x / e for x in plain)) for e in EPSILONS]
-    y = Log.over([x for row in rows for x in row[3:]], 250, room=0.05, apart=30)
+    y = LogScale.over([x for row in rows for x in row[3:]], 250, room=0.05, apart=30)
     x = Ticked.at_each(EPSILONS, 250)
     panels = []
     for kind, name in KINDS.items():
-        lines = [Line("standard DP", [(e, plain[1] / e) for e in EPSILONS], GRAY, (5, 4))]
+        lines = [FigureLine("standard DP", [(e, plain[1] / e) for e in EPSILONS], GRAY, (5, 4))]
         for reach, color in zip(THRESHOLDS, RAMP, strict=True):
             low, middle, high = at_one[kind, reach]
             band = [(e, max(low / e, y.low), high / e) for e in EPSILONS]
-            lines.append(Line(f"T = {reach}", [(e, middle / e) for e in EPSILONS], color, band=band, dots=True))
+            lines.append(FigureLine(f"T = {reach}", [(e, middle / e) for e in EPSILONS], color, band=band, dots=True))
         y_title = "root mean square error (log)" if kind == "blowfish" else None
         panels.append(line_panel(lines, x, y, x_title="ε (log)", y_title=y_title, title=name))
     title = "The farther protection reaches (T), the closer to standard DP"
@@ -97,24 +97,24 @@ def _conclude_error(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
     )
     facts = {f"{kind}_{reach}": figures[1] for (kind, reach), figures in at_one.items()}
     facts |= {"plain": plain[1], "smooth_below_blowfish": fewer}
-    table = Table.of(["metric", "T", "epsilon", "rmse_q25", "rmse_median", "rmse_q75"], rows)
-    return Outcome(table, beside(title, subtitle, panels, spacing=100), found, facts)
+    table = ResultTable.of(["metric", "T", "epsilon", "rmse_q25", "rmse_median", "rmse_q75"], rows)
+    return ExperimentOutcome(table, beside(title, subtitle, panels, spacing=100), found, facts)
 
 
-def _conclude_factors(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
+def _conclude_factors(settings: Settings, pieces: Sequence[MeasuredThresholds]) -> ExperimentOutcome:
     factors = {key: np.concatenate([m.factors(*key) for m in pieces]) for key in pieces[0].scales}
     found_at = {key: quantiles(values, _AT) for key, values in factors.items()}
     exact = {key: float(np.isinf(values).mean()) for key, values in factors.items()}
     above = sum(int((factors["smooth", t] > factors["blowfish", t] * (1 + 1e-12)).sum()) for t in THRESHOLDS)
     rows = [(*key, len(factors[key]), *found_at[key], 100 * exact[key]) for key in factors]
-    x = Log(1 / 1.03, _FARTHEST, 250)
+    x = LogScale(1 / 1.03, _FARTHEST, 250)
     panels = []
     for kind, name in KINDS.items():
         bars = []
         for reach, color in zip(THRESHOLDS, RAMP, strict=True):
             q = found_at[kind, reach]
             words = f"{digits(q[2])}×" + (f"; {digits(100 * exact[kind, reach])} % exact" if exact[kind, reach] else "")
-            bars.append(Spread(f"T = {reach}", (q[0], q[1], q[2], q[3], q[4]), words, color))
+            bars.append(FigureSpread(f"T = {reach}", (q[0], q[1], q[2], q[3], q[4]), words, color))
         panels.append(spread_panel(bars, x, x_title="improvement factor (log)", title=name, step=38))
     two = {kind: found_at[kind, 2][2] for kind in KINDS}
     title = (
@@ -135,7 +135,7 @@ def _conclude_factors(settings: Settings, pieces: Sequence[Measured]) -> Outcome
     )
     facts = {f"{kind}_{reach}": q[2] for (kind, reach), q in found_at.items()} | {"smooth_above_blowfish": above}
     names = ["metric", "T", "queries", "q05", "q25", "median", "q75", "q95", "percent_exact"]
-    return Outcome(Table.of(names, rows), beside(title, subtitle, panels, spacing=120), found, facts)
+    return ExperimentOutcome(ResultTable.of(names, rows), beside(title, subtitle, panels, spacing=120), found, facts)
 
 
 EXPERIMENTS = (

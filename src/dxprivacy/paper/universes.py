@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.metrics import Extreme, Metric, euclidean
-from dxprivacy.output.charts.axes import Log, Straight
-from dxprivacy.output.charts.channels import Spec
-from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
-from dxprivacy.output.charts.layers import bordered, layer, mark, written
-from dxprivacy.paper.experiment import SIDE, Experiment, Outcome, Settings, Table, each_universe
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK, Spec
+from dxprivacy.output.charts.layers import LogScale, Straight, bordered, layer, mark, written
+from dxprivacy.paper.experiment import SIDE, Experiment, ExperimentOutcome, ResultTable, Settings, each_universe
 from dxprivacy.paper.figure_drawing import beside, dots, histogram, panel
 from dxprivacy.paper.kernels import Reach, improvement
 from dxprivacy.wording import digits, plural, times
@@ -25,7 +23,7 @@ BINS = tuple(1.1**k for k in range(45))
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredUniverses:
     """One universe: its closest pair and the factors of its queries."""
 
     universe: int
@@ -45,19 +43,19 @@ def closest(metric: Metric) -> Extreme:
     return metric.closest
 
 
-def measure(settings: Settings, universe: int) -> Measured:
+def measure(settings: Settings, universe: int) -> MeasuredUniverses:
     """All queries of one universe."""
     metric = euclidean(settings.points(universe), epsilon_per_unit=1)
     near = closest(metric)
     factors = improvement(settings.uniform_queries(universe), Reach.of(metric), near.distance)
     counts = np.histogram(np.minimum(factors, BINS[-1] * 0.999), BINS)[0]
-    return Measured(
+    return MeasuredUniverses(
         universe, near.pair, near.distance, float(factors.mean()), float(np.median(factors)), float(factors.min()),
         float(factors.max()), tuple(int(n) for n in counts),
     )  # fmt: skip
 
 
-def _conclude_points(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
+def _conclude_points(settings: Settings, pieces: Sequence[MeasuredUniverses]) -> ExperimentOutcome:
     """Three universes: the one with the least mean factor, the median one, and the one with the largest."""
     ranked = sorted(pieces, key=lambda m: (m.mean, m.universe))
     shown = list(dict.fromkeys([0, (len(ranked) - 1) // 2, len(ranked) - 1]))
@@ -84,11 +82,13 @@ def _conclude_points(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
         "the mean "
         f"factor runs from {digits(low.mean)} to {digits(high.mean)}."
     )
-    table = Table.of(["which", "universe", "point", "x", "y", "in_closest_pair"], rows)
-    return Outcome(table, beside(title, subtitle, panels, spacing=34), found, {"least": low.mean, "most": high.mean})
+    table = ResultTable.of(["which", "universe", "point", "x", "y", "in_closest_pair"], rows)
+    return ExperimentOutcome(
+        table, beside(title, subtitle, panels, spacing=34), found, {"least": low.mean, "most": high.mean}
+    )
 
 
-def _map(title: str, points: list[list[float]], m: Measured) -> Spec:
+def _map(title: str, points: list[list[float]], m: MeasuredUniverses) -> Spec:
     axis = Straight(0, SIDE, 200, values=(0, 50, 100))
     pair = [points[k] for k in m.pair]
     middle = [sum(p[c] for p in pair) / 2 for c in (0, 1)]
@@ -106,16 +106,16 @@ def _map(title: str, points: list[list[float]], m: Measured) -> Spec:
     return panel(title, axis.pixels, axis.pixels, layers)
 
 
-def _conclude_factors(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
+def _conclude_factors(settings: Settings, pieces: Sequence[MeasuredUniverses]) -> ExperimentOutcome:
     total = sum(sum(m.counts) for m in pieces)
-    shares = [100 * sum(m.counts[k] for m in pieces) / total for k in range(len(BINS) - 1)]
-    last = max(k for k, share in enumerate(shares) if share)
+    fractions = [100 * sum(m.counts[k] for m in pieces) / total for k in range(len(BINS) - 1)]
+    last = max(k for k, fraction in enumerate(fractions) if fraction)
     means = [m.mean for m in pieces]
     middle = median(means)
     rows: list[tuple[Any, ...]] = [
         ("universe", m.universe, m.closest, m.mean, m.middle, m.least, m.most, None, None, None) for m in pieces
     ]
-    bars = list(zip(BINS[: last + 1], BINS[1 : last + 2], shares[: last + 1], strict=True))
+    bars = list(zip(BINS[: last + 1], BINS[1 : last + 2], fractions[: last + 1], strict=True))
     rows += [("histogram", None, None, None, None, None, None, *bar) for bar in bars]
     names = ["panel", "universe", "closest_pair", "mean", "median", "least", "most", "from", "to", "percent_of_queries"]
     title = (
@@ -134,11 +134,11 @@ def _conclude_factors(settings: Settings, pieces: Sequence[Measured]) -> Outcome
         f"{plural(len(pieces), 'universe')}; largest single factor {digits(max(m.most for m in pieces))}."
     )
     facts = {"median_of_means": middle, "least_mean": within[0], "largest_mean": within[-1]}
-    return Outcome(Table.of(names, rows), picture, found, facts)
+    return ExperimentOutcome(ResultTable.of(names, rows), picture, found, facts)
 
 
 def _bars(bars: list[tuple[float, float, float]], settings: Settings) -> Spec:
-    x = Log(1.0, bars[-1][1] * 1.02, 280)
+    x = LogScale(1.0, bars[-1][1] * 1.02, 280)
     top = max(n for *_, n in bars)
     y = Straight(0, top * 1.1, 230, 4, "~r")
     name = f"all {settings.universes * settings.queries:,} queries"
@@ -146,9 +146,9 @@ def _bars(bars: list[tuple[float, float, float]], settings: Settings) -> Spec:
     return panel(name, x.pixels, y.pixels, [drawn])
 
 
-def _by_closest(pieces: Sequence[Measured], middle: float) -> Spec:
-    x = Log.over([m.closest for m in pieces], 280, room=0.04)
-    y = Log.over([1.0, *(m.mean for m in pieces)], 230, room=0.04, apart=26)
+def _by_closest(pieces: Sequence[MeasuredUniverses], middle: float) -> Spec:
+    x = LogScale.over([m.closest for m in pieces], 280, room=0.04)
+    y = LogScale.over([1.0, *(m.mean for m in pieces)], 230, room=0.04, apart=26)
     x_title, y_title = "distance of the closest pair (log)", "mean improvement factor (log)"
     up = y.channel(y_title, "y")
     points = dots([(m.closest, m.mean) for m in pieces], {"x": x.channel(x_title, "x"), "y": up}, color=ACCENT)

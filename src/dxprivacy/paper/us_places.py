@@ -14,11 +14,9 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.metrics import euclidean
-from dxprivacy.output.charts.axes import Log, Straight
-from dxprivacy.output.charts.channels import Spec
-from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK
-from dxprivacy.output.charts.layers import bordered, several, written
-from dxprivacy.paper.experiment import Experiment, Outcome, Settings, Table
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK, Spec
+from dxprivacy.output.charts.layers import LogScale, Straight, bordered, several, written
+from dxprivacy.paper.experiment import Experiment, ExperimentOutcome, ResultTable, Settings
 from dxprivacy.paper.figure_drawing import dots, histogram, panel, upright
 from dxprivacy.paper.kernels import Reach, improvement
 from dxprivacy.paper.universes import BINS, closest
@@ -31,30 +29,30 @@ _WIDE = 600
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class UsPlaces:
     """Names, (latitude, longitude) in degrees, elevations in meters."""
 
     names: tuple[str, ...]
     degrees: Floats
     elevations: Floats
 
-    def without(self, dropped: Sequence[str]) -> "Places":
+    def without(self, dropped: Sequence[str]) -> "UsPlaces":
         """All but some."""
         keep = [k for k, name in enumerate(self.names) if name not in dropped]
-        return Places(tuple(self.names[k] for k in keep), self.degrees[keep], self.elevations[keep])
+        return UsPlaces(tuple(self.names[k] for k in keep), self.degrees[keep], self.elevations[keep])
 
 
-def places() -> Places:
+def places() -> UsPlaces:
     """All 908: those of the demo, and the two near-duplicates that the demo leaves out."""
     rows: list[dict[str, str]] = []
     for package, name in (("dxprivacy.demo", "places.csv"), ("dxprivacy.paper", "near_duplicates.csv")):
         rows += csv.DictReader(files(package).joinpath(name).read_text("utf-8").splitlines())
     degrees = np.array([[float(row["latitude"]), float(row["longitude"])] for row in rows])
-    return Places(tuple(r["name"] for r in rows), degrees, np.array([float(r["elevation"]) for r in rows]))
+    return UsPlaces(tuple(r["name"] for r in rows), degrees, np.array([float(r["elevation"]) for r in rows]))
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPlaces:
     """One variant: its closest pair, the factors of random queries, and that of mean elevation."""
 
     dropped: int
@@ -69,7 +67,7 @@ class Measured:
     counts: tuple[int, ...]
 
 
-def measure(settings: Settings, dropped: int) -> Measured:
+def measure(settings: Settings, dropped: int) -> MeasuredPlaces:
     """One variant."""
     full = places()
     kept = full.without(DROPPED[:dropped])
@@ -84,7 +82,7 @@ def measure(settings: Settings, dropped: int) -> Measured:
     counts = np.histogram(np.minimum(factors, BINS[-1] * 0.999), BINS)[0]
     i, j = near.pair
     (a, b), (c, d) = kept.degrees[[i, j]].tolist()
-    return Measured(
+    return MeasuredPlaces(
         dropped,
         len(kept.names),
         (kept.names[i], kept.names[j]),
@@ -98,7 +96,7 @@ def measure(settings: Settings, dropped: int) -> Measured:
     )
 
 
-def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
+def _conclude(settings: Settings, pieces: Sequence[MeasuredPlaces]) -> ExperimentOutcome:
     rows: list[tuple[Any, ...]] = []
     for m in pieces:
         known = (m.size, " – ".join(m.pair), m.closest)
@@ -120,7 +118,7 @@ def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
         f"{settings.queries:,} uniform random "
         f"queries and “mean elevation of a resident”, with and without near-duplicates. {ATTRIBUTION}"
     )
-    x = Log(1.0, 1000.0, _WIDE)
+    x = LogScale(1.0, 1000.0, _WIDE)
     panels = [_map(full, pieces), *(_variant(m, x, last=m is pieces[-1]) for m in pieces)]
     found = (
         " ".join(
@@ -134,10 +132,10 @@ def _conclude(settings: Settings, pieces: Sequence[Measured]) -> Outcome:
         "(asked of an online service). These are the places that public data gives."
     )
     facts = {f"{what}_{m.size}": getattr(m, what) for m in pieces for what in ("mean", "elevation", "closest")}
-    return Outcome(Table.of(names, rows), several(panels, title, subtitle, spacing=22), found, facts)
+    return ExperimentOutcome(ResultTable.of(names, rows), several(panels, title, subtitle, spacing=22), found, facts)
 
 
-def _map(full: Places, pieces: Sequence[Measured]) -> Spec:
+def _map(full: UsPlaces, pieces: Sequence[MeasuredPlaces]) -> Spec:
     x = Straight(-162, -66, _WIDE, values=(-160, -140, -120, -100, -80), style="d")
     y = Straight(18, 63, 270, values=(20, 30, 40, 50, 60), style="d")
     spot = {"x": x.channel("longitude, degrees", "x"), "y": y.channel("latitude, degrees", "y")}
@@ -156,17 +154,17 @@ def _map(full: Places, pieces: Sequence[Measured]) -> Spec:
     return panel(title, x.pixels, y.pixels, layers)
 
 
-def _variant(m: Measured, x: Log, *, last: bool) -> Spec:
+def _variant(m: MeasuredPlaces, x: LogScale, *, last: bool) -> Spec:
     total = sum(m.counts)
-    shares = [(a, b, 100 * n / total) for a, b, n in zip(BINS, BINS[1:], m.counts, strict=False)]
-    y = Straight(0, max(n for *_, n in shares) * 1.15, 84, 2, "~r")
+    fractions = [(a, b, 100 * n / total) for a, b, n in zip(BINS, BINS[1:], m.counts, strict=False)]
+    y = Straight(0, max(n for *_, n in fractions) * 1.15, 84, 2, "~r")
     dropped = f"without {' and '.join(DROPPED[: m.dropped])}" if m.dropped else "all"
     name = f"{m.dropped + 1}. {m.size} places, {dropped}: closest pair {digits(m.closest)}° apart"
     rule = upright(x, x.at(m.elevation), color=ACCENT, strokeWidth=2.5)
     at, bold = x.pixel(m.elevation) - 6, {"color": ACCENT, "fontWeight": "bold"}
     words = written(f"mean elevation: {times(m.elevation)}", at, 12, align="right", **bold)
     mean = written(f"mean {times(m.mean)}, largest {times(m.most)}", x.pixel(m.most) + 12, 62, color=INK)
-    bars = histogram(shares, x, y, x_title="improvement factor (log)" if last else None, y_title="% of queries")
+    bars = histogram(fractions, x, y, x_title="improvement factor (log)" if last else None, y_title="% of queries")
     return panel(name, x.pixels, y.pixels, [bars, rule, words, mean])
 
 

@@ -1,7 +1,7 @@
 """Policies: from a TOML file that a lawyer can read to a universe and a metric.
 
-In reading order: `looks_like_key`, `toml_file`, `policy_facts`, `near_places`, `policy_check`, `tables`, `skeleton`,
-`neighbors`, `recoding`, `compiler`, `policy_diff`, `policy`, `query_files`.
+In reading order: `skeleton`, `toml_file`, `policy_facts`, `policy_check`, `tables`, `neighbors`, `recoding`,
+`compiler`, `policy_diff`, `policy`, `query_files`.
 """
 
 from dxprivacy.policy.policy import Policy

@@ -11,7 +11,7 @@ from dxprivacy.metrics.attribute_sum import AttributeSum
 from dxprivacy.metrics.derived_metrics import AttributeMax
 from dxprivacy.metrics.with_other import WithOther
 from dxprivacy.policy.neighbors import KEYS as UNIT_KEYS
-from dxprivacy.policy.neighbors import Unit, unit_of
+from dxprivacy.policy.neighbors import Neighbors, neighbors_of
 from dxprivacy.policy.recoding import recoding_of, version_text, was_version
 from dxprivacy.policy.skeleton import OPEN
 from dxprivacy.policy.tables.file_table import SERVER_KEYS, file_format
@@ -23,7 +23,7 @@ from dxprivacy.universe.attributes.attribute import Attribute
 from dxprivacy.universe.universe import Universe
 
 _TOP = ("title", "dataset", "version", "was_version", *UNIT_KEYS, *SERVER_KEYS, "file", "attributes", "combine")
-_MARKS = re.compile(r"[/\[\]=|,'\"]")  # they mean something in questions
+_MARKS = re.compile(r"[/\[\]=|,'\"]")  # they mean something in queries
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ def _of_people(file: PolicyFile, tables: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _require_keys_unread(file: PolicyFile, universe: Universe, unit: Unit) -> None:
+def _require_keys_unread(file: PolicyFile, universe: Universe, neighbors: Neighbors) -> None:
     """A key tells who somebody is: it appears in no answer, so no attribute reads it."""
-    keys = () if unit.people is None else unit.people.key
-    second = None if unit.people is None else unit.people.table
+    keys = () if neighbors.people is None else neighbors.people.key
+    second = None if neighbors.people is None else neighbors.people.table
     for attribute in universe.attributes:
         keys_here = second.key if second is not None and attribute.name in second.attributes else keys
         for column in attribute.reads:
@@ -81,7 +81,7 @@ def compile_policy(file: PolicyFile, *, whole_people: bool = False) -> Compiled:
     version = top.get("version", "1")
     if isinstance(version, (dict, list, bool)) or UNPRINTABLE.search(str(version)):
         raise file.error("version is a number or a text", key="version", hints=['version = "2"'])
-    unit = unit_of(file, top, whole_people=whole_people, of_people=_of_people(file, top.get("attributes")))
+    neighbors = neighbors_of(file, top, whole_people=whole_people, of_people=_of_people(file, top.get("attributes")))
     how = _how(file, top.get("combine", {}))
     lines = file_format(file, top)
     tables = top.get("attributes")
@@ -91,18 +91,18 @@ def compile_policy(file: PolicyFile, *, whole_people: bool = False) -> Compiled:
             line=file.line_of("", "attributes") or file.line_of("attributes"),
             hints=["[attributes.sex]", 'values = ["M", "F"]'],
         )
-    parts = [_attribute(file, name, table, unit.rows_each) for name, table in tables.items()]
+    parts = [_attribute(file, name, table, neighbors.rows_each) for name, table in tables.items()]
     try:
         universe = Universe([attribute for attribute, _ in parts], file=lines)
     except PolicyError as error:
         raise file.error(error.what, details=tuple(error.details), hints=list(error.hints)) from None
-    _require_keys_unread(file, universe, unit)
+    _require_keys_unread(file, universe, neighbors)
     axes = [metric for _, metric in parts]
     if len(axes) == 1:
         metric = axes[0].over(universe) if universe.file else axes[0]
     else:
         metric = (AttributeSum if how == "sum" else AttributeMax)(universe, axes)
-    metric = unit.applied(metric)
+    metric = neighbors.applied(metric)
     found = {a.name: recoding_of(file, a, tables[a.name]) for a, _ in parts}
     recoded = {name: recoding for name, recoding in found.items() if recoding}
     before = was_version(file, top.get("was_version"), version_text(version), recoded)
@@ -147,7 +147,7 @@ def _attribute(file: PolicyFile, name: str, table: Any, rows_each: int) -> tuple
         raise file.error(
             f"“{name}” cannot be the name of an attribute",
             section=section,
-            details=("Names are asked for in questions, where / [ ] = | , and quotes have a meaning.",),
+            details=("Names are asked for in queries, where / [ ] = | , and quotes have a meaning.",),
             hints=[("[attributes.income]", "a plain name"), ('column = "inc/eur"', "for a column called otherwise")],
         )
     kind = _kind(file, section, name, table)

@@ -14,14 +14,14 @@ from dxprivacy.policy.tables.table_keys import Keys
 from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
 from dxprivacy.universe.people import MOST_PEOPLE, MOST_ROWS_EACH, ONE, OWN, People, PersonTable
 
-KEYS = ("unit", "epsilon_presence", "max_records", "max_people", "people")
+KEYS = ("neighbors", "epsilon_presence", "max_records", "max_people", "people")
 _ADD_REMOVE = "add-remove"
 _PRESENCE = ("epsilon_presence = 1.0", "how far it may show whether somebody is in the data at all")
 _KEY = ('key = "patient"', 'the column that tells whose row it is; or several: ["site", "patient"]')
 
 
 @dataclass(frozen=True)
-class Unit:
+class Neighbors:
     """Whom a policy protects: single records where it says nothing more, and only against being replaced.
 
     Where people have several rows, each row gets its part of every ε that is said about a person, of `presence` too.
@@ -54,24 +54,24 @@ class Unit:
         return Fraction(distance)
 
 
-def unit_of(
+def neighbors_of(
     file: PolicyFile, top: dict[str, Any], *, whole_people: bool = False, of_people: tuple[str, ...] = ()
-) -> Unit:
+) -> Neighbors:
     """What the top of a policy and `[people]` say; whatever means nothing there is refused."""
-    unit = top.get("unit", "replace")
+    neighbors = top.get("neighbors", "replace")
     who = "person" if "people" in top else "record"
     both = [
-        ('unit = "replace"', f"one {who} is replaced by another; the number of {_many(who)} is public"),
-        ('unit = "add-remove"', f"a {who} may also be added or removed; their number is private"),
+        ('neighbors = "replace"', f"one {who} is replaced by another; the number of {_many(who)} is public"),
+        ('neighbors = "add-remove"', f"a {who} may also be added or removed; their number is private"),
     ]
-    if unit not in ("replace", _ADD_REMOVE):
-        raise file.error(f"no unit “{str(unit)[:40]}”", key="unit", hints=both)
+    if neighbors not in ("replace", _ADD_REMOVE):
+        raise file.error(f"no neighbors “{str(neighbors)[:40]}”", key="neighbors", hints=both)
     most, other = ("max_people", "max_records") if who == "person" else ("max_records", "max_people")
     if other in top:
         says = f"with [people], {most} says how many there can be" if who == "person" else "it belongs to [people]"
         raise file.error(f"{other} means nothing here: {says}", key=other, hints=[f"{most} = 1000000"])
     _refuse_misplaced(file, top.get("people"))
-    _require(file, top, unit, most, who, both)
+    _require(file, top, neighbors, most, who, both)
     people = _people(file, top["people"], top.get("max_people"), of_people) if who == "person" else None
     if of_people and (people is None or people.table is None):
         hints: list[Hint | str] = ["[people.table]", ('data = "patients.parquet"', "an entry for each person")]
@@ -81,13 +81,13 @@ def unit_of(
             key="from",
             hints=hints,
         )
-    each = 1 if people is None or whole_people else people.at_most
-    return Unit(file, _presence(file, top, each), top.get("max_records"), people, each)
+    each = 1 if people is None or whole_people else people.max_rows
+    return Neighbors(file, _presence(file, top, each), top.get("max_records"), people, each)
 
 
 def _refuse_misplaced(file: PolicyFile, people: Any) -> None:
     """What is said of the whole policy does not stand in one of its tables."""
-    for key in ("unit", "epsilon_presence", "max_people") if isinstance(people, dict) else ():
+    for key in ("neighbors", "epsilon_presence", "max_people") if isinstance(people, dict) else ():
         if key in people:
             hint = f"{key} = …", "above the first table in brackets"
             raise file.error(
@@ -99,14 +99,16 @@ def _many(who: str) -> str:
     return "people" if who == "person" else "records"
 
 
-def _require(file: PolicyFile, top: dict[str, Any], unit: str, most: str, who: str, both: Iterable[Hint | str]) -> None:
+def _require(
+    file: PolicyFile, top: dict[str, Any], neighbors: str, most: str, who: str, both: Iterable[Hint | str]
+) -> None:
     """What add-remove needs, and what means nothing without it."""
     known = [_PRESENCE, (f"{most} = 1000000", f"more {_many(who)} than there can ever be; their number stays private")]
     for key, (example, why) in zip(("epsilon_presence", most), known, strict=True):
-        if unit == "replace" and key in top and not (who == "person" and key == "epsilon_presence"):
+        if neighbors == "replace" and key in top and not (who == "person" and key == "epsilon_presence"):
             raise file.error(f"{key} means nothing where a {who} is only replaced", key=key, hints=list(both)[1:])
-        if unit == _ADD_REMOVE and key not in top:
-            raise file.error(f"add-remove needs {key}", key="unit", hints=[(example, why)])
+        if neighbors == _ADD_REMOVE and key not in top:
+            raise file.error(f"add-remove needs {key}", key="neighbors", hints=[(example, why)])
     if most in top:
         limit = MOST_PEOPLE if who == "person" else (1 << 50) - 1
         if type(top[most]) is not int or not 1 <= top[most] <= limit:
@@ -116,12 +118,14 @@ def _require(file: PolicyFile, top: dict[str, Any], unit: str, most: str, who: s
 def _presence(file: PolicyFile, top: dict[str, Any], rows_each: int) -> Fraction | None:
     if "epsilon_presence" not in top:
         return None
-    given = Keys(file, "", top, rows_each).budget(top["epsilon_presence"], "epsilon_presence", "epsilon_presence")
+    given = Keys(file, "", top, rows_each).parse_epsilon(
+        top["epsilon_presence"], "epsilon_presence", "epsilon_presence"
+    )
     if not 0 < given < math.inf:
         raise file.error(
             "epsilon_presence must be positive and finite",
             key="epsilon_presence",
-            hints=[(_PRESENCE[0], ""), ('unit = "replace"', "where the number of records is public")],
+            hints=[(_PRESENCE[0], ""), ('neighbors = "replace"', "where the number of records is public")],
         )
     return Fraction(given)
 
@@ -129,18 +133,18 @@ def _presence(file: PolicyFile, top: dict[str, Any], rows_each: int) -> Fraction
 def _people(file: PolicyFile, table: Any, max_people: int | None, of_people: tuple[str, ...]) -> People:
     if not isinstance(table, dict):
         raise file.error("people is a table", key="people", hints=["[people]", _KEY[0]])
-    file.only(table, ("key", "at_most", "no_key", "table"), "people")
+    file.only(table, ("key", "max_rows", "no_key", "table"), "people")
     keys = Keys(file, "", table, section_name="people")
-    at_most = table.get("at_most")
-    if type(at_most) is not int or not 1 <= at_most <= MOST_ROWS_EACH:
-        what = "people needs at_most" if at_most is None else f"at_most is {str(at_most)[:40]}"
-        what = "at_most is not filled in yet" if at_most == OPEN else what
+    max_rows = table.get("max_rows")
+    if type(max_rows) is not int or not 1 <= max_rows <= MOST_ROWS_EACH:
+        what = "people needs max_rows" if max_rows is None else f"max_rows is {str(max_rows)[:40]}"
+        what = "max_rows is not filled in yet" if max_rows == OPEN else what
         why = f"so many rows of each person count, 1 to {MOST_ROWS_EACH:,}; each gets that part of every ε"
-        raise keys.error(what, "at_most", [("at_most = 10", why)])
+        raise keys.error(what, "max_rows", [("max_rows = 10", why)])
     meanings = {ONE: "all rows without a key are those of one person", OWN: "each is a person's only row"}
     key = _columns(keys)
     second = _table(file, table["table"], key, of_people) if "table" in table else None
-    return People(key, at_most, keys.one_of("no_key", meanings, ONE), max_people, second)
+    return People(key, max_rows, keys.one_of("no_key", meanings, ONE), max_people, second)
 
 
 def _table(file: PolicyFile, table: Any, key: tuple[str, ...], of_people: tuple[str, ...]) -> PersonTable:

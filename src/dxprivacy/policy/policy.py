@@ -48,7 +48,7 @@ class Policy(PolicyFacts, Displayed):
     @classmethod
     def recorded(cls, title: str, dataset: str, version: str, metric: Metric) -> "Policy":
         """A policy as a ledger keeps it: all records and distances, without the text of its file."""
-        tables = {"attributes": {}, "unit": metric.universe.privacy_unit.removeprefix(f"{PEOPLE}-")}
+        tables = {"attributes": {}, "neighbors": metric.universe.neighbors.removeprefix(f"{PEOPLE}-")}
         return cls(title, dataset, version, metric.universe, metric, PolicyFile(tables, ""))
 
     @classmethod

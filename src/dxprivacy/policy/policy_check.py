@@ -7,17 +7,48 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.metrics import Extreme, Metric, Tightened
-from dxprivacy.metrics.closed_forms import Constant
+from dxprivacy.metrics.closed_forms import Constant, Matrix
 from dxprivacy.metrics.derived_metrics import Capped
-from dxprivacy.metrics.matrix_metric import Matrix
 from dxprivacy.metrics.place_metrics import Places
 from dxprivacy.metrics.with_other import WithAbsent, WithOther, public_pair
-from dxprivacy.policy.near_places import nearly_coinciding
 from dxprivacy.policy.policy_facts import PolicyFacts
+from dxprivacy.trees import second_nearest
 from dxprivacy.universe.attributes.attribute import OTHER, Attribute
 from dxprivacy.universe.people import ONE, People
 from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import digits, plural, short_pair, shown
+
+# -- Places so close to one another that no query should tell them apart -----------------------------------------------
+# The criterion, from the policy alone: two places *nearly coincide* if they are less than a twentieth as far apart as
+# places usually are from the second nearest to them (the median over all places).  The second nearest, so that a list
+# of which most places stand twice still has a usual distance; places that share their coordinates are told elsewhere.
+
+
+PART = 20
+
+
+def nearly_coinciding(places: Places) -> list[tuple[tuple[int, int], float]]:
+    """The pairs that nearly coincide and how far apart they are, the closest first; none for fewer than three places.
+
+    >>> from dxprivacy import metrics
+    >>> nearly_coinciding(metrics.euclidean([[0, 0], [0, 1], [50, 0], [0, 60]], epsilon_per_unit=1))
+    [((0, 1), 1.0)]
+    """
+    n = places.universe.size
+    if n < 3 or not places.embedding.tame:
+        return []
+    nearest, second = second_nearest(places.embedding)
+    every = np.arange(n, dtype=np.int64)
+    usual = float(np.median(places.lengths(every, second))) / PART
+    lengths = places.lengths(every, nearest)
+    near = np.flatnonzero((lengths > 0) & (lengths < usual))
+    pairs = zip(every[near].tolist(), nearest[near].tolist(), lengths[near].tolist(), strict=True)
+    found = {(min(i, j), max(i, j)): length for i, j, length in pairs}
+    return sorted(found.items(), key=lambda item: (item[1], item[0]))
+
+
+# -- `dxp check` -------------------------------------------------------------------------------------------------------
+
 
 _MOST_NAMED = 4  # attributes in one sentence
 
@@ -32,7 +63,7 @@ class Beyond:
 
 
 @dataclass(frozen=True)
-class Row:
+class CheckRow:
     """One attribute: its strictest and loosest pair among the listed values."""
 
     attribute: str
@@ -62,7 +93,7 @@ class Check:
     digest: str
     cells: int
     sizes: tuple[tuple[str, int], ...]
-    rows: tuple[Row, ...]
+    rows: tuple[CheckRow, ...]
     worst_case: float
     public: bool
     presence: float | None
@@ -207,7 +238,7 @@ def _capped(listed: _Listed, most: float) -> _Listed:
     return _Listed(near, far, listed.among, public=False)
 
 
-def _row(attribute: Attribute, metric: Metric, tightened: bool, cap: float) -> Row:
+def _row(attribute: Attribute, metric: Metric, tightened: bool, cap: float) -> CheckRow:
     written = _listed(attribute, metric)
     listed = _capped(written, cap)
     tightened = tightened or written.public != listed.public or written.far != listed.far
@@ -218,7 +249,7 @@ def _row(attribute: Attribute, metric: Metric, tightened: bool, cap: float) -> R
     else:
         strictest = _pair(attribute, near)
     least, most = near.distance if near else none, math.inf if listed.public else far.distance if far else none
-    return Row(
+    return CheckRow(
         attribute.name,
         strictest,
         least,
@@ -324,7 +355,7 @@ def _presence_warning(metric: WithAbsent) -> Notice:
 
 def _kept_notice(people: People) -> Notice:
     """What happens to those who have more rows than count."""
-    rows = "row" if people.at_most == 1 else f"{people.at_most:,} rows"
+    rows = "row" if people.max_rows == 1 else f"{people.max_rows:,} rows"
     nobody = "are those of one person together" if people.no_key == ONE else "are each a person of their own"
     return Notice(
         "kept rows",
@@ -337,7 +368,7 @@ def _and(names: tuple[str, ...]) -> str:
     return " and ".join(names)
 
 
-def _public_warning(attribute: Attribute, metric: Metric, row: Row) -> Notice:
+def _public_warning(attribute: Attribute, metric: Metric, row: CheckRow) -> Notice:
     name = attribute.name
     if not row.public:
         return Notice("public", f"{name}: answers may reveal exactly whether anyone’s {name} is missing or invalid.")
@@ -352,7 +383,7 @@ def _identical_warning(attribute: Attribute, metric: Metric, count: int) -> Noti
     which = f"{plural(count, 'pair')} of {attribute.name}" + (" or more" if count >= 1000 else "")
     have = "shares its coordinates" if count == 1 else "share their coordinates"
     why = f"{have} (ε 0)" if isinstance(base, Places) else "has ε 0" if count == 1 else "have ε 0"
-    return Notice("identical", f"{which} {why}: no question may separate them. --list identical")
+    return Notice("identical", f"{which} {why}: no query may separate them. --list identical")
 
 
 def _near_warning(attribute: Attribute, metric: Metric) -> list[Notice]:
@@ -371,9 +402,9 @@ def _near_warning(attribute: Attribute, metric: Metric) -> list[Notice]:
             "near",
             f"{pair}: {digits(length)}{unit} apart, ε {digits(float(base.exact(i, j)))}{more}. Places nearly coincide, "
             "and whatever tells them apart drowns in noise. Merge them into one line of the points file, or set a "
-            'floor: metric = "smooth" with within = a distance protects all nearer ones alike: less than now, if its '
+            'floor: metric = "smooth" with threshold = a distance protects all nearer ones alike: less than now, if '
             "epsilon is what that distance has now. Today’s epsilon for a longer distance protects everybody more, and "
-            "noise, also of maps, grows as many times as within is longer than per: 45 times for 45 km instead of 1. "
+            "noise, also of maps, grows as many times as threshold is longer than per: 45 times for 45 km instead of "
             f"A map (density {attribute.name} width …) needs no floor: close places do not add to its noise.",
         )
     ]
@@ -412,11 +443,11 @@ def _role_notice(role: str) -> Notice:
     )
 
 
-def _correlation(rows: list[Row]) -> list[Notice]:
+def _correlation(rows: list[CheckRow]) -> list[Notice]:
     """The best protected attribute, and those that are protected ten times less, the least first."""
     strict = min(rows, key=lambda r: r.loosest_epsilon)
 
-    def reach(row: Row) -> float:
+    def reach(row: CheckRow) -> float:
         return math.inf if row.public else row.loosest_epsilon
 
     loose = sorted((r for r in rows if r is not strict and reach(r) >= 10 * strict.loosest_epsilon), key=reach)[::-1]

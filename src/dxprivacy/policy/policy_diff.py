@@ -20,7 +20,7 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.rounding import number_text
 from dxprivacy.metrics import Metric
-from dxprivacy.metrics.closed_forms import Constant, Line
+from dxprivacy.metrics.closed_forms import Constant, LineMetric
 from dxprivacy.metrics.derived_metrics import AttributeMax, Capped
 from dxprivacy.metrics.metric import all_pairs
 from dxprivacy.metrics.with_other import WithAbsent, WithOther, along, present
@@ -32,7 +32,7 @@ from dxprivacy.wording import shown
 
 _EQUAL = 1e-9
 _BLOCK = 1 << 18
-_OF_PEOPLE = ("key", "at_most", "no_key", "max_people")
+_OF_PEOPLE = ("key", "max_rows", "no_key", "max_people")
 _PARTS = ("kind", "column", "unit", "other_value", "complete", "clamps", "cell_value", "format", "spelling")
 
 
@@ -119,12 +119,12 @@ class Setting:
     def way(self) -> str:
         """Whether the change alone makes the policy `looser` or `stricter`; empty if it does neither.
 
-        >>> Setting("unit", "add-remove", "replace").way, Setting("presence", "1", "0.5").way
+        >>> Setting("neighbors", "add-remove", "replace").way, Setting("presence", "1", "0.5").way
         ('looser', 'stricter')
         """
         if self.what == "combine":
             return "looser" if self.after == "sum" else "stricter"
-        if self.what == "unit":  # n becomes public and nobody may be absent any more, or the reverse
+        if self.what == "neighbors":  # n becomes public and nobody may be absent any more, or the reverse
             return "looser" if self.after == "replace" else "stricter"
         if self.what == "presence" and self.before and self.after:
             return "looser" if Fraction(self.after) > Fraction(self.before) else "stricter"
@@ -132,7 +132,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class WorstCase:
+class WorstCaseChange:
     """The largest finite ε of a policy, and whether some differences have no limit at all."""
 
     epsilon: float
@@ -154,8 +154,8 @@ class Diff:
     added: tuple[str, ...]
     removed: tuple[str, ...]
     settings: tuple[Setting, ...]
-    worst_before: WorstCase
-    worst_after: WorstCase
+    worst_before: WorstCaseChange
+    worst_after: WorstCaseChange
 
     @property
     def looser(self) -> bool:
@@ -209,14 +209,14 @@ def _axes(policy: PolicyFacts) -> dict[str, tuple[Attribute, Metric]]:
     return {a.name: (a, m) for a, m in zip(policy.universe.attributes, axes, strict=True)}
 
 
-def _worst(metric: Metric) -> WorstCase:
+def _worst(metric: Metric) -> WorstCaseChange:
     far = metric.farthest
-    return WorstCase(far.distance if far else 0.0, metric.has_infinite)
+    return WorstCaseChange(far.distance if far else 0.0, metric.has_infinite)
 
 
 def _settings(before: PolicyFacts, after: PolicyFacts) -> tuple[Setting, ...]:
     found = [Setting(w, getattr(before, w), getattr(after, w)) for w in ("title", "dataset", "version")]
-    found.append(Setting("unit", *(str(p.file.tables.get("unit", "replace")) for p in (before, after))))
+    found.append(Setting("neighbors", *(str(p.file.tables.get("neighbors", "replace")) for p in (before, after))))
     found.append(Setting("presence", *(_presence(p.of_people) for p in (before, after))))
     one, two = before.universe.people, after.universe.people
     if one is None and two is None:
@@ -284,7 +284,7 @@ def _by_difference(metric: Metric, at: Ints) -> bool:
         base = base.base
     if isinstance(base, Constant):
         return True
-    return isinstance(base, Line) and bool((np.diff(base.positions[at]) == 1).all())
+    return isinstance(base, LineMetric) and bool((np.diff(base.positions[at]) == 1).all())
 
 
 class _Counting:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dxprivacy.formats.table_addresses import is_address
+from dxprivacy.formats.file_access import is_address
 from dxprivacy.metrics import Metric, scaled
 from dxprivacy.metrics.with_other import WithAbsent
 from dxprivacy.policy.toml_file import PolicyFile

@@ -1,9 +1,9 @@
-"""Questions in files: `[[ask]]` tables, in words or in fields; errors name the file and the line.
+"""Queries in files: `[[query]]` tables, in words or in fields; errors name the file and the line.
 
-    [[ask]]
-    question = "count by sex within 10"
+    [[query]]
+    text = "count by sex within 10"
 
-    [[ask]]
+    [[query]]
     title = "Income of women of working age"
     mean = "income"
     by = ["state", "age/10"]
@@ -23,7 +23,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dxprivacy.errors import DxError, Hint, QuestionError, UsageError
+from dxprivacy.errors import DxError, Hint, QueryError, UsageError
 from dxprivacy.exact.rounding import exact
 from dxprivacy.policy.toml_file import UNPRINTABLE, TomlFile
 from dxprivacy.queries.asked import Stack, importance
@@ -32,24 +32,14 @@ from dxprivacy.queries.conditions import Condition, condition, written_condition
 from dxprivacy.queries.kinds.counts import Count
 from dxprivacy.queries.kinds.densities import Density
 from dxprivacy.queries.kinds.quantiles import Quantiles
-from dxprivacy.queries.query import Question
+from dxprivacy.queries.query import Query
 from dxprivacy.queries.text.query_grammar import parse, parse_conditions, read_target
-from dxprivacy.queries.text.query_lengths import Length, in_one_unit
+from dxprivacy.queries.text.written_names import Length, in_one_unit
 from dxprivacy.universe.universe import Universe
 
 _GOALS = ("within", "weight", "title")
-_KEYS: dict[str, tuple[str, ...]] = {
-    "question": ("weight", "title"),
-    **{
-        ask: ("by", "where", *(name for name in kind.also if name != "lengths"), *_GOALS)
-        for ask, kind in ASKS.items()
-        if not kind.whole
-    },
-    "median": ("by", "where", "width", *_GOALS),
-    **{ask: ("by", *_GOALS) if kind.listing else _GOALS for ask, kind in ASKS.items() if kind.whole},
-}
 _EXAMPLES = {
-    "question": 'question = "count by sex"',
+    "text": 'text = "count by sex"',
     "count": "count = true",
     "people": "people = true",
     "sum": 'sum = "income"',
@@ -57,7 +47,7 @@ _EXAMPLES = {
     "prefixes": 'prefixes = "age/10"',
     "ranges": 'ranges = "age/10"',
     "marginals": "marginals = 2",
-    "share": "share = true",
+    "proportion": "proportion = true",
     "ratio": 'ratio = "children"',
     "variance": 'variance = "age"',
     "sd": 'sd = "age"',
@@ -91,78 +81,97 @@ _LENGTHS = frozenset(("width", "every", "blur"))
 T = TypeVar("T")
 
 
+def _keys() -> dict[str, tuple[str, ...]]:
+    """The fields of every kind of query, those that were registered later included."""
+    conditions = ("by", "where")
+    return {
+        "text": ("weight", "title"),
+        **{
+            ask: (*conditions, *(name for name in kind.also if name != "lengths"), *_GOALS)
+            for ask, kind in ASKS.items()
+            if not kind.whole
+        },
+        "median": (*conditions, "width", *_GOALS),
+        **{ask: ("by", *_GOALS) if kind.listing else _GOALS for ask, kind in ASKS.items() if kind.whole},
+    }
+
+
+def _example(key: str) -> str:
+    return _EXAMPLES.get(key, f'{key} = "…"')
+
+
 class AskFile(TomlFile):
-    """The `[[ask]]` tables of a file."""
+    """The `[[query]]` tables of a file."""
 
-    noun = "questions"
-    failure = QuestionError
-    missing = ("[[ask]]", f"a line of its own in a file of questions; below it {_EXAMPLES['question']}")
-    nested = "a question needs no more than [[ask]]"
+    noun = "queries"
+    failure = QueryError
+    missing = ("[[query]]", f"a line of its own in a file of queries; below it {_EXAMPLES['text']}")
+    nested = "a query needs no more than [[query]]"
 
 
-def load_questions(path: str | Path, universe: Universe | None = None) -> Stack:
-    """The questions of a TOML file; with a universe, each is bound to it, so that every error has its line.
+def load_queries(path: str | Path, universe: Universe | None = None) -> Stack:
+    """The queries of a TOML file; with a universe, each is bound to it, so that every error has its line.
 
     >>> import tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as here:
-    ...     _ = Path(here, "questions.toml").write_text('[[ask]]\\nsum = "income"\\nby = "sex"')
-    ...     print(*load_questions(Path(here, "questions.toml")).questions)
+    ...     _ = Path(here, "queries.toml").write_text('[[query]]\\nsum = "income"\\nby = "sex"')
+    ...     print(*load_queries(Path(here, "queries.toml")).queries)
     sum income by sex
     """
-    return read_questions(AskFile.read(path), universe)
+    return read_queries(AskFile.read(path), universe)
 
 
-def read_questions(file: AskFile, universe: Universe | None = None) -> Stack:
-    """The questions of a parsed file.
+def read_queries(file: AskFile, universe: Universe | None = None) -> Stack:
+    """The queries of a parsed file.
 
-    >>> text = '[[ask]]\\nsum = "income"\\nby = "sex"\\nwhere = { age = "18..65" }'
-    >>> print(*read_questions(AskFile.parse(text)).questions)
+    >>> text = '[[query]]\\nsum = "income"\\nby = "sex"\\nwhere = { age = "18..65" }'
+    >>> print(*read_queries(AskFile.parse(text)).queries)
     sum income by sex where age=18..65
     """
-    file.only(file.tables, ("ask",), "")
-    asked = file.tables.get("ask")
-    hints = ["[[ask]]", _EXAMPLES["question"]]
+    file.only(file.tables, ("query",), "")
+    asked = file.tables.get("query")
+    hints = ["[[query]]", _EXAMPLES["text"]]
     if isinstance(asked, dict):
-        raise file.error("each question stands below [[ask]], with two brackets", section="ask", hints=hints)
+        raise file.error("each query stands below [[query]], with two brackets", section="query", hints=hints)
     if not isinstance(asked, list) or not asked:
         raise file.error(
-            "a file of questions needs at least one [[ask]]", key="" if asked is None else "ask", hints=hints
+            "a file of queries needs at least one [[query]]", key="" if asked is None else "query", hints=hints
         )
     return Stack(tuple(_Ask(file, k, table).read(universe) for k, table in enumerate(asked, 1)))
 
 
 class _Ask:
-    """One `[[ask]]`: its table, and where in the file it stands."""
+    """One `[[query]]`: its table, and where in the file it stands."""
 
     def __init__(self, file: AskFile, entry: int, table: Any) -> None:
         self.file, self.entry = file, entry
         if not isinstance(table, dict):
-            raise self.error("a question is a table", "", ["[[ask]]", _EXAMPLES["question"]])
+            raise self.error("a query is a table", "", ["[[query]]", _EXAMPLES["text"]])
         self.table: dict[str, Any] = table
 
     def error(self, what: str, key: str, hints: "list[Hint | str]", details: tuple[str, ...] = ()) -> DxError:
         # `ask = [{…}, {…}]` has no headers: its one line has to do.
-        line = self.file.line_of("ask", key, self.entry) or self.file.line_of("", "ask")
-        return self.file.error(what, section="ask", line=line, hints=hints, details=details)
+        line = self.file.line_of("query", key, self.entry) or self.file.line_of("", "query")
+        return self.file.error(what, section="query", line=line, hints=hints, details=details)
 
     def wrong(self, key: str, what: str) -> DxError:
-        return self.error(what, key, [_EXAMPLES[key]])
+        return self.error(what, key, [_example(key)])
 
-    def read(self, universe: Universe | None) -> Question:
+    def read(self, universe: Universe | None) -> Query:
         kind = self._kind()
         for key in self.table:
             if key in _HINTS:
                 raise self.error(f"“{key}” means nothing here", key, [_HINTS[key]])
-        self.file.only(self.table, (kind, *_KEYS[kind]), "ask", entry=self.entry)
+        self.file.only(self.table, (kind, *_keys()[kind]), "query", entry=self.entry)
         title = self._title()
-        build = self._in_words if kind == "question" else self._in_fields
-        question = self._placed(kind, lambda: build(kind, title))
+        build = self._in_words if kind == "text" else self._in_fields
+        query = self._placed(kind, lambda: build(kind, title))
         if universe is not None:
-            self._placed(kind, lambda: question.require_honest(universe))
-            if not _awaits_lengths(question, universe):
-                self._placed(kind, lambda: question.on(universe))
-        return question
+            self._placed(kind, lambda: query.require_honest(universe))
+            if not _awaits_lengths(query, universe):
+                self._placed(kind, lambda: query.on(universe))
+        return query
 
     def _placed(self, key: str, action: Callable[[], T]) -> T:
         """What an action gives; errors get their place in the file."""
@@ -171,29 +180,29 @@ class _Ask:
         except DxError as error:
             if self.file.made(error):
                 raise
-            raise self.error(error.what, key, list(error.hints) or [_EXAMPLES[key]], error.details) from None
+            raise self.error(error.what, key, list(error.hints) or [_example(key)], error.details) from None
 
     def _kind(self) -> str:
-        found = [kind for kind in _KEYS if kind in self.table]
+        found = [kind for kind in _keys() if kind in self.table]
         if len(found) == 1:
             return found[0]
         if found:
-            what = f"one [[ask]] asks one thing, not {' and '.join(found)}"
-            raise self.error(what, found[1], [("[[ask]]", "begins another question")])
+            what = f"one [[query]] asks one thing, not {' and '.join(found)}"
+            raise self.error(what, found[1], [("[[query]]", "begins another query")])
         unknown = next((key for key in self.table if key in _HINTS), "")
-        hints = [_HINTS[unknown]] if unknown else [_EXAMPLES[kind] for kind in _KEYS]
+        hints = [_HINTS[unknown]] if unknown else [_example(kind) for kind in _keys()]
         raise self.error("nothing is asked here", unknown, [*hints])
 
-    def _in_words(self, kind: str, title: str) -> Question:
+    def _in_words(self, kind: str, title: str) -> Query:
         words = self.table[kind]
         if not isinstance(words, str):
-            raise self.wrong(kind, "question is a text")
+            raise self.wrong(kind, "text is text, in quotes")
         asked = parse(words)
         if asked.weight != 1 and "weight" in self.table:
             raise self.error("the weight is given twice", "weight", [("weight = 2", "here, or in the words")])
         return replace(asked, weight=self._weight() if "weight" in self.table else asked.weight, title=title)
 
-    def _in_fields(self, kind: str, title: str) -> Question:
+    def _in_fields(self, kind: str, title: str) -> Query:
         within, unit = self._within()
         by, where, weight = self._by(), self._where("where"), self._weight()
         of, ask = self._of(kind), Quantiles.ask if kind == "median" else kind
@@ -210,7 +219,7 @@ class _Ask:
         )
 
     def _all_further(self, ask: str) -> dict[str, object]:
-        """The fields that only some questions have; lengths perhaps with their unit on the Earth."""
+        """The fields that only some queries have; lengths perhaps with their unit on the Earth."""
         given = [name for name in ASKS[ask].also if name in self.table]
         lengths = {name: self._length(name) for name in given if name in _LENGTHS}
         found = {name: self._further(name) for name in given if name not in lengths}
@@ -223,7 +232,7 @@ class _Ask:
         return Length(self._number(key, given))
 
     def _further(self, key: str) -> object:
-        """A field that only some questions have."""
+        """A field that only some queries have."""
         given = self.table[key]
         if key == "among":
             return tuple(self._where(key))
@@ -300,6 +309,6 @@ class _Ask:
         return title.strip()
 
 
-def _awaits_lengths(question: Question, universe: Universe) -> bool:
+def _awaits_lengths(query: Query, universe: Universe) -> bool:
     """Whether the plan has to say what its lengths are: kilometers, if distances between places are so."""
-    return isinstance(question, Count | Density) and not question.lengths and question.places(universe) is not None
+    return isinstance(query, Count | Density) and not query.lengths and query.places(universe) is not None

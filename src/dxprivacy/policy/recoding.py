@@ -9,7 +9,7 @@
     was = { A1 = "A", A2 = "A", CD = ["C", "D"] }   # people now written A1 or A2 were written A
 
 These are public facts about how the data was recoded.  They decide how past costs are carried to this version, and
-nothing else: distances and questions do not depend on them.
+nothing else: distances and queries do not depend on them.
 """
 
 from collections.abc import Mapping

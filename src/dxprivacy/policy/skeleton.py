@@ -11,6 +11,35 @@ from dxprivacy.policy.tables.place_files import LATITUDE, LONGITUDE
 from dxprivacy.universe.file_format import PLAIN, FileFormat
 from dxprivacy.wording import UNPRINTABLE
 
+# -- Whether a column looks as if it told whose row it is: by its name and declared type alone -------------------------
+
+
+_WORDS = (
+    *("id", "ids", "key", "uuid", "guid", "uid", "pid", "ssn", "nr", "no", "num", "number", "seqn", "seqno", "code"),
+    *("patient", "person", "customer", "client", "user", "member", "subject", "respondent", "participant", "student"),
+    *("employee", "household", "account", "card", "device", "phone", "email", "passport", "plate", "vehicle", "name"),
+)
+_TYPES = ("text", "untyped", "whole")
+
+
+def looks_like_key(column: str, kind: str) -> bool:
+    """By one of its words, or by how it ends; `kind` as in a policy to fill in.
+
+    >>> [looks_like_key(c, "text") for c in ("tailnum", "PatientID", "customer_nr", "sex", "valid", "income")]
+    [True, True, True, False, False, False]
+    >>> looks_like_key("patient", "number")
+    False
+    """
+    if kind not in _TYPES:
+        return False
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", column)
+    ends = re.search(r"(?:[a-z]ID|_id|Id|num|uuid)$", column)
+    return bool(ends) or any(word.lower() in _WORDS for word in words)
+
+
+# -- `dxp init` --------------------------------------------------------------------------------------------------------
+
+
 OPEN = "…"
 """What stands where a person has to decide; a policy that still holds it is refused."""
 
@@ -19,16 +48,17 @@ _HEAD = """\
 # docs/policy.md explains every key; dxp check explains what the finished file means.
 {types}title = "{title}"
 dataset = "{dataset}"
-{unit}"""
+{neighbors}"""
 _RECORDS = """\
-unit = "replace"                  # one record is replaced by another; the number of records is public
+neighbors = "replace"                  # one record is replaced by another; the number of records is public
 """
 _PEOPLE = """\
-unit = "replace"                  # one person with all their rows is replaced by another; their number is public
+neighbors = "replace"                  # one person with all their rows is replaced by another; their number is public
 
 [people]
 key = {key}
-at_most = "…"                     # at_most = 10: so many rows of each person count; every ε is for all of them together
+max_rows = "…"                     # max_rows = 10: so many rows of each person count; every ε is for all of them
+together
 """
 _UNTYPED = """\
 # The data has no types, so every column has values; for numbers: integers = [0, 120], per = 10; also numbers, dates.
@@ -95,7 +125,7 @@ _UNSEEN = "# column “{column}” has a character in its name that cannot be se
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenPolicy:
     """How the data writes its lines, its numbers and its dates, as far as somebody said it."""
 
     file: FileFormat = PLAIN
@@ -103,7 +133,7 @@ class Written:
     dates: str = ""
 
 
-_AS_USUAL = Written()
+_AS_USUAL = WrittenPolicy()
 _RECORDS_OF_VIEWS = "rows_are_records = true           # of a view: you declared that each row comes from one record"
 
 
@@ -123,7 +153,7 @@ def skeleton(
     dataset: str,
     columns: Sequence[tuple[str, str, str]],
     public: Mapping[str, Sequence[str | int]] | None = None,
-    written: Written = _AS_USUAL,
+    written: WrittenPolicy = _AS_USUAL,
     key: Sequence[str] = (),
 ) -> str:
     """The text of a policy for columns given as (name, kind, words); kinds: whole, number, date, instant, time, truth,
@@ -137,9 +167,9 @@ def skeleton(
     """
     public = public or {}
     untyped = any(kind == "untyped" and column not in public for column, kind, _ in columns)
-    unit = _PEOPLE.format(key=_names(key)) if key else _RECORDS
+    neighbors = _PEOPLE.format(key=_names(key)) if key else _RECORDS
     types = _UNTYPED if untyped else ""
-    parts = [_HEAD.format(title=_plain(title), dataset=_plain(dataset), types=types, unit=unit)]
+    parts = [_HEAD.format(title=_plain(title), dataset=_plain(dataset), types=types, neighbors=neighbors)]
     declared = _declared(written.file)
     parts[0] = re.sub("(?m)^(dataset = .*)$", lambda found: "\n".join([found[0], *declared]), parts[0], count=1)
     if written.file.of_lines:
@@ -190,7 +220,7 @@ def _file_table(file: FileFormat) -> str:
     return told + (f"columns = {_list(file.columns)}\n" if file.columns else "")
 
 
-def _formats(written: Written) -> list[str]:
+def _formats(written: WrittenPolicy) -> list[str]:
     """What would be said of a column of text that holds numbers or dates; still a remark, for it may hold neither."""
     lines = []
     if written.numbers:

@@ -1,4 +1,4 @@
-"""A TOML file as text with positions, so that every error can name its line: policies, and questions in files."""
+"""A TOML file as text with positions, so that every error can name its line: policies, and queries in files."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
-from dxprivacy.formats.reading_files import read_text
+from dxprivacy.formats.file_access import read_text
 from dxprivacy.wording import UNPRINTABLE as UNPRINTABLE
 
 _SHOWN = 100
@@ -130,7 +130,7 @@ class TomlFile:
     def line_of(self, section: str, key: str = "", entry: int = 1) -> int | None:
         """The line of a key within a section such as `attributes.age`, or of the section's header.
 
-        Of sections that stand in the file several times, `[[ask]]`, the `entry`-th is meant.
+        Of sections that stand in the file several times, `[[query]]`, the `entry`-th is meant.
         """
         inside, header, seen = section == "", None, 0
         for number, line in enumerate(self.text.split("\n"), 1):

@@ -1,8 +1,7 @@
 """Privacy losses and costs, certificates, repair and transport.
 
-In reading order: `proportional_loss`, `costs`, `budget_fraction`, `declared_rows`, `declared_sensitivity`, `search`,
-`strictest_pair`, `map_costs`, `people_costs`, `proportional_blocks`, `proportional_costs`, `pullback`, `certificate`,
-`refusals`, `repair`, `transport`.
+In reading order: `proportional_loss`, `costs`, `repair`, `declared_sensitivity`, `search`, `strictest_pair`,
+`map_costs`, `people_costs`, `proportional_costs`, `pullback`, `certificate`, `transport`.
 """
 
 import math
@@ -11,19 +10,18 @@ from typing import Any
 
 from dxprivacy.errors import UsageError
 from dxprivacy.metrics import Metric
-from dxprivacy.privacy.declared_rows import DeclaredRows
+from dxprivacy.privacy.declared_sensitivity import DeclaredRows
 from dxprivacy.privacy.search.candidate_pairs import Cover
-from dxprivacy.privacy.search.contexts import contexts_of
 from dxprivacy.privacy.search.generating_pairs import cover, largest_pairs
 from dxprivacy.privacy.search.max_ratio import Bound, largest_loss, max_ratio, ratios
-from dxprivacy.privacy.strictest_pair import closest_told_apart
+from dxprivacy.privacy.search.value_classes import contexts_of
+from dxprivacy.privacy.strictest_pair import strictest_pair
 from dxprivacy.privacy.transport import GroupLoss, group_loss
 
 __all__ = [
     "Bound",
     "Cover",
     "GroupLoss",
-    "closest_told_apart",
     "contexts_of",
     "cover",
     "group_loss",
@@ -32,14 +30,15 @@ __all__ = [
     "max_ratio",
     "ratios",
     "sensitivity",
+    "strictest_pair",
 ]
 
 
-def sensitivity(questions: Any, metric: Metric, *, norm: str = "sum") -> Bound:
-    """The generalized sensitivity: the largest ||Q_i - Q_j|| / d(i, j), in the questions' own units.
+def sensitivity(queries: Any, metric: Metric, *, norm: str = "sum") -> Bound:
+    """The generalized sensitivity: the largest ||Q_i - Q_j|| / d(i, j), in the queries' own units.
 
-    `norm="sum"` adds the rows up (the 1-norm: noise on all answers), `norm="max"` takes the largest (a choice of one).
-    Floats count as the exact rationals that they are: the bound holds for the rows as they were written.
+    `norm="sum"` adds the rows up (the 1-norm: noise on all answers), `norm="max"` takes the largest (a selection of
+    one). Floats count as the exact rationals that they are: the bound holds for the rows as they were written.
 
     >>> from dxprivacy import metrics
     >>> b = sensitivity([[1, 1, 0, 0]], metrics.constant(4, 0.1))
@@ -53,7 +52,7 @@ def sensitivity(questions: Any, metric: Metric, *, norm: str = "sum") -> Bound:
     """
     if norm not in ("sum", "max"):
         raise UsageError(f"no norm “{norm}”", hints=[('norm="sum"', "all answers"), ('norm="max"', "the largest")])
-    rows = DeclaredRows.of(questions, metric.universe, largest=norm == "max")
+    rows = DeclaredRows.of(queries, metric.universe, largest=norm == "max")
     bound = max_ratio(rows, metric)
     if bound.witness is None or not bound.lower or bound.lower == math.inf:
         return bound

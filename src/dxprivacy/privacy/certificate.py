@@ -4,12 +4,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from dxprivacy.errors import NotCertified
+import numpy as np
+
+from dxprivacy.errors import BudgetExceeded, NotCertified, SeparatesIdentical
 from dxprivacy.exact.rounding import Exact, shortened_up
 from dxprivacy.metrics import Metric
 from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import Cost, RowsCost
-from dxprivacy.wording import repr_of_half_built
+from dxprivacy.universe.workload import Workload
+from dxprivacy.wording import digits, repr_of_half_built
 
 
 @repr_of_half_built
@@ -33,7 +36,7 @@ class Certificate:
     gap: float | None = field(default=None, compare=False)  # how far the plan is above it, at most, relatively
 
     def require(self, at_most: Fraction) -> "Certificate":
-        """Refuse unless the ratio is at most the share of the policy that was granted."""
+        """Refuse unless the ratio is at most the fraction of the policy that was granted."""
         if not self.ratio <= at_most:
             raise NotCertified(
                 f"the plan would use {float(self.ratio):.6g} of the policy, but only {float(at_most):.6g} is granted",
@@ -61,3 +64,43 @@ def certify(cost: Cost, metric: Metric) -> Certificate:
     bound = max_ratio(cost, metric)
     norm = "linf" if isinstance(cost, RowsCost) and cost.largest else "l1"
     return Certificate(bound.upper, bound.witness, bound.rule, metric.digest, norm)
+
+
+# -- Why some queries get no plan: a pair of records that no noise, or no noise any more, would keep apart -------------
+
+
+def separates(workload: Workload, metric: Metric, pair: tuple[int, int] | None) -> SeparatesIdentical:
+    """A query tells apart what the policy calls identical."""
+    what = "separates records the policy calls identical"
+    hints = ["group them together, or give the pair an ε above 0"]
+    if pair is None:  # it could only be bounded
+        return SeparatesIdentical(f"a query {what}", details=["Some have ε 0: no noise is enough."], hints=hints)
+    a, b = metric.universe.tell(*pair)
+    details = [f"{a} and {b} have ε 0: no noise is enough."]
+    return SeparatesIdentical(what, where=f"query “{_query(workload, pair)}”", details=details, hints=hints)
+
+
+def nothing_left(workload: Workload, metric: Metric, pair: tuple[int, int]) -> BudgetExceeded:
+    """A query tells apart two records whose budget is used up."""
+    a, b = metric.universe.tell(*pair)
+    allowed = float(metric.exact(*pair))
+    return BudgetExceeded(
+        "nothing spent, no data read",
+        where="budget exceeded",
+        details=[
+            f"{a} – {b} has nothing left of {digits(allowed)}, and query “{_query(workload, pair)}” tells the "
+            "two apart."
+        ],
+        hints=[
+            ("leave that query out", "or group so that no answer tells the two apart"),
+            ("dxp ledger FILE", "shows what is left"),
+        ],
+    )
+
+
+def _query(workload: Workload, pair: tuple[int, int]) -> str:
+    """The first query that tells two records apart."""
+    rows = set(workload.touched(np.array([pair[0]]), np.array([pair[1]]))[1].tolist())
+    # Counts of people and maps are accounted as a whole: no single pair touches their rows.
+    rows = rows or set(np.flatnonzero(workload.in_proportional).tolist())
+    return next((workload.titles[a.query] for a in workload.answers if rows & set(a.rows)), "")

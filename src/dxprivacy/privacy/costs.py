@@ -1,8 +1,8 @@
-"""What a release costs: a privacy loss for every pair of records, as a pseudometric (MATH section 1).
+"""What a release costs: a privacy loss for every pair of records, as a pseudometric.
 
 The cost of discrete Laplace noise of scale s_k on the integer rows A is `L(i, j) = sum_k |A_ki - A_kj| / s_k`, and that
-of a choice by scores that follow those rows is the largest of these terms, exactly: the scales are float64 numbers and
-count as the rationals that they are.  Costs add under composition.
+of a selection by scores that follow those rows is the largest of these terms, exactly: the scales are float64 numbers
+and count as the rationals that they are.  Costs add under composition.
 """
 
 from abc import ABC, abstractmethod
@@ -15,13 +15,13 @@ from typing import ClassVar, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
 from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.exact.rounding import Exact
 from dxprivacy.metrics import Metric
-from dxprivacy.privacy.proportional_loss import Flat
+from dxprivacy.privacy.proportional_loss import ProportionalLoss
 from dxprivacy.universe.blocks.block import Differences, pieces
-from dxprivacy.universe.loss_terms import Part, Term, Terms
+from dxprivacy.universe.loss_terms import LossPart, Term, Terms
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 
@@ -40,20 +40,20 @@ class RowsCost(ABC):
     """
 
     largest: ClassVar[bool]  # of its rows' losses, not their sum
-    may_have_wholes: ClassVar[bool] = False
+    may_have_proportional: ClassVar[bool] = False
     slack = Fraction(0)  # its fractions are exact
 
     def __init__(self, workload: Workload, scales: Sequence[float] | Floats) -> None:
         if len(scales) != workload.rows:
-            raise QuestionError(f"{len(scales)} scales for {workload.rows} rows")
+            raise QueryError(f"{len(scales)} scales for {workload.rows} rows")
         self.workload = workload
         self.scales: Floats = read_only(np.array(scales, dtype=np.float64))  # its own: certificates rest on them
         # -0.0 >= 0, but 1 / -0.0 is minus infinity: a loss that looks like less than nothing.
         if not np.isfinite(self.scales).all() or np.signbit(self.scales).any():
-            raise QuestionError("scales must be finite and not negative")
-        if workload.wholes and not self.may_have_wholes:
+            raise QueryError("scales must be finite and not negative")
+        if workload.proportional and not self.may_have_proportional:
             hints = [("session.plan(…)", "counts people and makes maps, with noise"), ("count …", "counts rows")]
-            raise QuestionError(
+            raise QueryError(
                 "people and maps cannot be asked for here: only plans of answers with noise can", hints=hints
             )
 
@@ -63,21 +63,21 @@ class RowsCost(ABC):
         return self.workload.universe
 
     @property
-    def flat(self) -> Flat:
+    def flat(self) -> ProportionalLoss:
         """The parts of distances that it takes besides: those of people and maps (privacy/proportional_costs.py)."""
-        return Flat()
+        return ProportionalLoss()
 
-    def flat_under(self, metric: Metric) -> Flat:  # noqa: ARG002
+    def flat_under(self, metric: Metric) -> ProportionalLoss:  # noqa: ARG002
         """The same under another policy."""
-        return Flat()
+        return ProportionalLoss()
 
     @property
-    def of_wholes(self) -> float:
+    def of_proportional(self) -> float:
         """The standard-DP reading of what is accounted as a whole."""
         return 0.0
 
     @property
-    def wholes(self) -> frozenset[str]:
+    def proportional(self) -> frozenset[str]:
         """What is accounted as a whole, in words."""
         return frozenset()
 
@@ -144,11 +144,11 @@ class RowsCost(ABC):
         return distinct, group.reshape(-1).astype(np.int64)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[LossPart, ...]:
         """The blocks with their weights."""
         blocks = zip(self.workload.blocks, self.workload.offsets, strict=True)
         weighed = [(block, self._weights[start : start + block.rows]) for block, start in blocks]
-        return tuple(Part.of(block, weights, largest=self.largest) for block, weights in weighed)
+        return tuple(LossPart.of(block, weights, largest=self.largest) for block, weights in weighed)
 
     @cached_property
     def identity(self) -> tuple[str, str, bytes]:
@@ -240,7 +240,7 @@ class SelectionCost(RowsCost):
     """The loss of choosing by scores that follow the rows: the largest of the |A_ki - A_kj| / s_k.
 
     A score u_k that moves by at most |A_ki - A_kj| when record i is replaced by j, and the weight exp(u_k / (2 s_k)):
-    each weight and their sum move by at most exp(L / 2), so that the choice has the loss L (Theorem 3 of the paper).
+    each weight and their sum move by at most exp(L / 2), so that the selection has the loss L (Theorem 3 of the paper).
     """
 
     largest = True
@@ -294,11 +294,12 @@ class SelectionCost(RowsCost):
         return most
 
 
-class TogetherCost(SelectionCost):
-    """The loss of tables whose noise follows one law: the largest of the |A_ki - A_kj| / s_k, rows being cells.
+class BlockMaxCost(SelectionCost):
+    """The loss of tables whose noise follows one distribution: the largest of the |A_ki - A_kj| / s_k, rows being
+    cells.
 
-    Replacing i by j moves one unit in each table that tells them apart, and the law is exp(-max N / s) over the tables
-    (mechanisms/linear/estimators/block_max_tables.py).
+    Replacing i by j moves one unit in each table that tells them apart, and the distribution is exp(-max N / s) over
+    the tables (mechanisms/linear/estimators/block_max_tables.py).
     """
 
 
@@ -312,7 +313,7 @@ class SumCost:
         self.costs = tuple(costs)
         for cost in costs:
             if cost.universe != universe:
-                raise QuestionError("costs over different universes cannot be added")
+                raise QueryError("costs over different universes cannot be added")
         counted = Counter(id(cost) for cost in self.costs)
         self._distinct = tuple((cost, counted[key]) for key, cost in {id(cost): cost for cost in self.costs}.items())
 
@@ -322,23 +323,23 @@ class SumCost:
         return self._universe
 
     @property
-    def flat(self) -> Flat:
+    def flat(self) -> ProportionalLoss:
         """The parts of distances that counts of people and maps take."""
-        return sum((c.flat.times(n) for c, n in self._distinct if c.flat), Flat())
+        return sum((c.flat.times(n) for c, n in self._distinct if c.flat), ProportionalLoss())
 
-    def flat_under(self, metric: Metric) -> Flat:
+    def flat_under(self, metric: Metric) -> ProportionalLoss:
         """The same under another policy."""
-        return sum((c.flat_under(metric).times(n) for c, n in self._distinct if c.flat), Flat())
+        return sum((c.flat_under(metric).times(n) for c, n in self._distinct if c.flat), ProportionalLoss())
 
     @property
-    def of_wholes(self) -> float:
+    def of_proportional(self) -> float:
         """The standard-DP reading of what is accounted as a whole."""
-        return float(sum(n * c.of_wholes for c, n in self._distinct))
+        return float(sum(n * c.of_proportional for c, n in self._distinct))
 
     @property
-    def wholes(self) -> frozenset[str]:
+    def proportional(self) -> frozenset[str]:
         """What is accounted as a whole, in words."""
-        return frozenset[str]().union(*(c.wholes for c, _ in self._distinct))
+        return frozenset[str]().union(*(c.proportional for c, _ in self._distinct))
 
     @property
     def by_pairs(self) -> "SumCost":

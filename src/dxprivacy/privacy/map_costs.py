@@ -20,15 +20,15 @@ from dxprivacy.exact.normal import STEPS, apart_at_most
 from dxprivacy.exact.rounding import Exact
 from dxprivacy.metrics import Extreme, Metric
 from dxprivacy.metrics.closed_forms import Constant
-from dxprivacy.metrics.derived_metrics import Capped, Scaled, Together
+from dxprivacy.metrics.derived_metrics import Capped, CombinedMetric, Scaled
 from dxprivacy.metrics.distances import RADIUS_KM
 from dxprivacy.metrics.place_metrics import Places
 from dxprivacy.metrics.with_other import WithAbsent, WithOther, present
 from dxprivacy.privacy.costs import LaplaceCost
-from dxprivacy.privacy.proportional_loss import PRESENCE, Flat
+from dxprivacy.privacy.proportional_loss import PRESENCE, ProportionalLoss
 from dxprivacy.privacy.search.max_ratio import max_ratio
-from dxprivacy.privacy.search.restriction import only_along
-from dxprivacy.privacy.strictest_pair import closest_told_apart
+from dxprivacy.privacy.search.value_classes import only_along
+from dxprivacy.privacy.strictest_pair import strictest_pair
 from dxprivacy.trees.embedding import Embedding
 from dxprivacy.universe.blocks import Blurred
 from dxprivacy.universe.workload import Workload
@@ -39,21 +39,21 @@ _SLACK = Fraction(1, 1 << 40)  # more than all roundings of distances in floats
 
 
 @lru_cache(maxsize=64)
-def unit_part(block: Blurred, metric: Metric) -> Flat:
+def unit_part(block: Blurred, metric: Metric) -> ProportionalLoss:
     """What noise of scale 1 in every row takes."""
     if block.tells_nothing:
-        return Flat()
+        return ProportionalLoss()
     soft, hard = _of_places(block, metric), _of_groups(block, metric)
     if present(metric).axes is None:
-        return Flat(max(soft, hard.most))
+        return ProportionalLoss(max(soft, hard.most))
     along = {axis: part for axis, part in hard.along.items() if part}
     along[block.axis] = max(soft, along.get(block.axis, Fraction(0)))
-    return Flat(along=along)
+    return ProportionalLoss(along=along)
 
 
 def closest_places(block: Blurred, metric: Metric) -> Extreme | None:
     """The closest two records that the map tells apart."""
-    groups = closest_told_apart(Workload(block.universe, (block.groups,), ()), metric)
+    groups = strictest_pair(Workload(block.universe, (block.groups,), ()), metric)
     axes = metric.by_attribute
     near = None if axes is None else axes[block.axis].closest
     if near is not None:
@@ -100,7 +100,7 @@ def _of_places(block: Blurred, metric: Metric) -> Exact:
 def _places_of(metric: Metric) -> Places:
     """The places behind a distance that has an embedding: two at one spot are one on a map, however far apart."""
     while not isinstance(metric, Places):
-        if isinstance(metric, Together):
+        if isinstance(metric, CombinedMetric):
             metric = next(part for part in metric.parts if not isinstance(part, Constant))
         else:
             assert isinstance(metric, Scaled | Capped | WithOther)
@@ -131,15 +131,15 @@ def no_plane(block: Blurred) -> NotCertified:
     )
 
 
-def _of_groups(block: Blurred, metric: Metric) -> Flat:
+def _of_groups(block: Blurred, metric: Metric) -> ProportionalLoss:
     """Parts along all attributes of leaving the map or its group: a whole record for each."""
     groups = block.groups
     rows = Workload(block.universe, (groups,), ())
     cost = LaplaceCost(rows, np.ones(groups.rows))
     if present(metric).axes is None:
-        return Flat(along={block.axis: max_ratio(cost, metric).upper * block.most})
+        return ProportionalLoss(along={block.axis: max_ratio(cost, metric).upper * block.most})
     moving = [axis for axis in groups.axes if groups.moving(axis).any()]
     parts = {axis: max_ratio(cost, only_along(metric, (axis,))).upper * block.most for axis in moving}
     if isinstance(metric, WithAbsent):
         parts[PRESENCE] = Fraction(block.most) / Fraction(metric.radius)
-    return Flat(along=parts)
+    return ProportionalLoss(along=parts)

@@ -25,7 +25,7 @@ from dxprivacy.metrics import Extreme, Metric
 from dxprivacy.metrics.closed_forms import Constant
 from dxprivacy.metrics.with_other import present
 from dxprivacy.privacy.search.generating_pairs import MAX_ALL_PAIRS
-from dxprivacy.privacy.strictest_pair import closest_told_apart
+from dxprivacy.privacy.strictest_pair import strictest_pair
 from dxprivacy.universe.blocks import PeopleTable
 from dxprivacy.universe.workload import Workload
 
@@ -92,10 +92,10 @@ def closest_pairs(block: PeopleTable, metric: Metric) -> tuple[Extreme | None, .
     """For each group that anybody can be in the closest pair that it tells apart; None for any other."""
     filled = block.peak_of_row.tolist()
     if block.rows * _pairs_each(metric) > _MOST_PAIRS or block.rows > _MOST_GROUPS:
-        near = closest_told_apart(Workload(block.universe, (block.groups,), ()), metric)
+        near = strictest_pair(Workload(block.universe, (block.groups,), ()), metric)
         return tuple(near if peak else None for peak in filled)
     one = (Workload(block.universe, (block.groups.row(k),), ()) if peak else None for k, peak in enumerate(filled))
-    return tuple(None if alone is None else closest_told_apart(alone, metric) for alone in one)
+    return tuple(None if alone is None else strictest_pair(alone, metric) for alone in one)
 
 
 def _pairs_each(metric: Metric) -> int:

@@ -1,24 +1,142 @@
 """The cost of noise on what is accounted as a whole (counts of people, maps), beside noise on other rows."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
+from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.rounding import Exact
-from dxprivacy.metrics import Metric
+from dxprivacy.metrics import Extreme, Metric
 from dxprivacy.metrics.with_other import WithAbsent, present
+from dxprivacy.privacy import map_costs, people_costs
 from dxprivacy.privacy.costs import LaplaceCost, RowsCost
-from dxprivacy.privacy.proportional_blocks import whole_of
-from dxprivacy.privacy.proportional_loss import PRESENCE, Flat
-from dxprivacy.universe.loss_terms import Part, Terms
+from dxprivacy.privacy.proportional_loss import PRESENCE, ProportionalLoss
+from dxprivacy.universe.blocks import Block, Blurred, PeopleTable
+from dxprivacy.universe.loss_terms import LossPart, Terms
 from dxprivacy.universe.workload import Workload
 
+# -- Blocks that are accounted as a whole: what they take of a policy, what they tell, and scales to begin with --------
 
-class WholesCost(RowsCost):
+
+PEOPLE, MAPS = "people", "maps"
+
+
+class ProportionalBlock(ABC):
+    """One block of a kind that no pair of records tells about."""
+
+    called: str  # in the rule of a certificate
+
+    @abstractmethod
+    def part(self, scales: Floats, metric: Metric) -> ProportionalLoss:
+        """The part of distances that noise of these scales takes; infinite where no noise is enough."""
+
+    @abstractmethod
+    def reading(self, scales: Floats) -> float:
+        """The standard-DP reading: the most that replacing one record, or a whole person, can lose."""
+
+    @abstractmethod
+    def proposed(self, metric: Metric) -> Floats:
+        """Scales that take about the whole policy, to be certified and shared out."""
+
+    @abstractmethod
+    def closest(self, metric: Metric) -> Extreme | None:
+        """The closest two records that it tells apart."""
+
+    @abstractmethod
+    def limiting(self, metric: Metric) -> Sequence[Extreme | None]:
+        """For each row the closest two records that limit it."""
+
+    @property
+    @abstractmethod
+    def changed(self) -> int:
+        """By how much one record, or a person, can change all rows together."""
+
+
+class _People(ProportionalBlock):
+    called = PEOPLE
+
+    def __init__(self, block: PeopleTable) -> None:
+        self.block = block
+
+    def part(self, scales: Floats, metric: Metric) -> ProportionalLoss:
+        return ProportionalLoss(people_costs.part_of_people(self.block, scales, metric))
+
+    def reading(self, scales: Floats) -> float:
+        return people_costs.people_reading(self.block, scales)
+
+    def proposed(self, metric: Metric) -> Floats:
+        return people_costs.best_scales(self.block, metric)
+
+    def closest(self, metric: Metric) -> Extreme | None:
+        return people_costs.closest_groups(self.block, metric)
+
+    def limiting(self, metric: Metric) -> Sequence[Extreme | None]:
+        return people_costs.closest_pairs(self.block, metric)
+
+    @property
+    def changed(self) -> int:
+        return min(people_costs.most_groups(self.block), self.block.rows)
+
+
+class _Map(ProportionalBlock):
+    called = MAPS
+
+    def __init__(self, block: Blurred) -> None:
+        self.block = block
+
+    def part(self, scales: Floats, metric: Metric) -> ProportionalLoss:
+        """By the least of its scales: all are the same where we plan."""
+        each, least = map_costs.unit_part(self.block, metric), self._least(scales)
+        if not each or least == math.inf:
+            return ProportionalLoss()
+        if not least:
+            return ProportionalLoss(math.inf)
+        return ProportionalLoss(each.everywhere / least, {axis: x / least for axis, x in each.along.items()})
+
+    def _least(self, scales: Floats) -> Fraction | float:
+        counted = scales[self.block.peak_of_row > 0]
+        return Fraction(float(counted.min())) if len(counted) else math.inf
+
+    def reading(self, scales: Floats) -> float:
+        least = self._least(scales)
+        if least == math.inf or not self.changed:
+            return 0.0
+        return self.changed / float(least) * (1 + 2.0**-50) if least else math.inf
+
+    def proposed(self, metric: Metric) -> Floats:
+        most = float(map_costs.unit_part(self.block, metric).most)
+        return np.where(self.block.peak_of_row > 0, most if math.isfinite(most) else 1.0, 0.0)
+
+    def closest(self, metric: Metric) -> Extreme | None:
+        return map_costs.closest_places(self.block, metric)
+
+    def limiting(self, metric: Metric) -> Sequence[Extreme | None]:
+        return [self.closest(metric)] * self.block.rows
+
+    @property
+    def changed(self) -> int:
+        block = self.block
+        return 0 if block.tells_nothing else 2 * block.most * block.universe.rows_each
+
+
+def whole_of(block: Block) -> ProportionalBlock:
+    """How a block is accounted that no pair tells about."""
+    if isinstance(block, PeopleTable):
+        return _People(block)
+    if isinstance(block, Blurred):
+        return _Map(block)
+    raise NotCertified(f"nobody knows what a {block.kind} costs as a whole", hints=["this is a bug: please report it"])
+
+
+# -- The cost of noise on what is accounted as a whole (counts of people, maps), beside noise on other rows ------------
+
+
+class ProportionalCost(RowsCost):
     """Discrete Laplace noise on a workload of which some blocks are accounted as a whole.
 
     Those take certified parts of distances, so the loss depends on the policy: L(i, j) of the other rows, and these
@@ -26,40 +144,42 @@ class WholesCost(RowsCost):
     """
 
     largest = False
-    may_have_wholes = True
+    may_have_proportional = True
 
     def __init__(self, workload: Workload, scales: Sequence[float] | Floats, metric: Metric) -> None:
         super().__init__(workload, scales)
         self.metric = metric
         rows = workload.by_pairs
-        self._rows = None if rows is None else LaplaceCost(rows, self.scales[~workload.in_wholes])
+        self._rows = None if rows is None else LaplaceCost(rows, self.scales[~workload.in_proportional])
 
-    def with_scales(self, scales: Floats) -> "WholesCost":
-        return WholesCost(self.workload, scales, self.metric)
+    def with_scales(self, scales: Floats) -> "ProportionalCost":
+        return ProportionalCost(self.workload, scales, self.metric)
 
     @property
-    def wholes(self) -> frozenset[str]:
-        return frozenset(whole_of(block).called for block, _ in self.workload.wholes)
+    def proportional(self) -> frozenset[str]:
+        return frozenset(whole_of(block).called for block, _ in self.workload.proportional)
 
     @property
     def by_pairs(self) -> LaplaceCost | None:
         return self._rows
 
     @cached_property
-    def flat(self) -> Flat:
+    def flat(self) -> ProportionalLoss:
         """The parts of distances that counts of people and maps take."""
         return self._part(self.metric)
 
-    def flat_under(self, metric: Metric) -> Flat:
+    def flat_under(self, metric: Metric) -> ProportionalLoss:
         return self.flat if metric.digest == self.metric.digest else self._part(metric)
 
-    def _part(self, metric: Metric) -> Flat:
-        parts = [whole_of(block).part(self._of(block.rows, start), metric) for block, start in self.workload.wholes]
-        return sum(parts, Flat())
+    def _part(self, metric: Metric) -> ProportionalLoss:
+        parts = [
+            whole_of(block).part(self._of(block.rows, start), metric) for block, start in self.workload.proportional
+        ]
+        return sum(parts, ProportionalLoss())
 
     @cached_property
-    def of_wholes(self) -> float:
-        return math.fsum(whole_of(b).reading(self._of(b.rows, start)) for b, start in self.workload.wholes)
+    def of_proportional(self) -> float:
+        return math.fsum(whole_of(b).reading(self._of(b.rows, start)) for b, start in self.workload.proportional)
 
     def _of(self, rows: int, start: int) -> Floats:
         return self.scales[start : start + rows]
@@ -74,7 +194,7 @@ class WholesCost(RowsCost):
         )
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[LossPart, ...]:
         return () if self._rows is None else self._rows.parts
 
     @property
@@ -106,7 +226,7 @@ class WholesCost(RowsCost):
         own = Fraction(0) if self._rows is None else self._rows.exact(i, j)
         if i == j or own == math.inf:
             return own
-        each, most = self.universe.rows_each, self.of_wholes
+        each, most = self.universe.rows_each, self.of_proportional
         charged = (self.exact(i, j) - own) * each
         return own * each + min(charged, most if most == math.inf else Fraction(most))
 
@@ -130,7 +250,7 @@ class WholesCost(RowsCost):
         return name, f"{digest} {self.metric.digest}", scales
 
 
-def taken(flat: Flat, metric: Metric, i: Ints, j: Ints) -> Floats:
+def taken(flat: ProportionalLoss, metric: Metric, i: Ints, j: Ints) -> Floats:
     """What parts of distances come to for many pairs."""
     universe, absent = metric.universe, metric.universe.absent
     total = _times(float(flat.everywhere), metric.pairwise(i, j))
@@ -153,6 +273,8 @@ def _times(part: float, distances: Floats) -> Floats:
     return np.asarray(part * distances if part else np.zeros(len(distances)), dtype=np.float64)
 
 
-def laplace_cost(workload: Workload, scales: Sequence[float] | Floats, metric: Metric) -> LaplaceCost | WholesCost:
+def laplace_cost(
+    workload: Workload, scales: Sequence[float] | Floats, metric: Metric
+) -> LaplaceCost | ProportionalCost:
     """What noise of these scales costs under a policy."""
-    return WholesCost(workload, scales, metric) if workload.wholes else LaplaceCost(workload, scales)
+    return ProportionalCost(workload, scales, metric) if workload.proportional else LaplaceCost(workload, scales)

@@ -11,10 +11,10 @@ PRESENCE = -1
 
 
 @dataclass(frozen=True)
-class Flat:
+class ProportionalLoss:
     """A part of every distance, and further parts of distances along single attributes, where these add up.
 
-    >>> two = Flat(Fraction(1, 4)) + Flat(along={0: Fraction(1, 2)})
+    >>> two = ProportionalLoss(Fraction(1, 4)) + ProportionalLoss(along={0: Fraction(1, 2)})
     >>> two.along_axis(0), two.along_axis(1), two.most
     (Fraction(3, 4), Fraction(1, 4), Fraction(3, 4))
     """
@@ -25,14 +25,14 @@ class Flat:
     def __bool__(self) -> bool:
         return bool(self.everywhere) or any(self.along.values())
 
-    def __add__(self, other: "Flat") -> "Flat":
+    def __add__(self, other: "ProportionalLoss") -> "ProportionalLoss":
         axes = {*self.along, *other.along}
         along = {a: self.along.get(a, Fraction(0)) + other.along.get(a, Fraction(0)) for a in axes}
-        return Flat(self.everywhere + other.everywhere, along)
+        return ProportionalLoss(self.everywhere + other.everywhere, along)
 
-    def times(self, often: int) -> "Flat":
+    def times(self, often: int) -> "ProportionalLoss":
         """So many of it."""
-        return Flat(self.everywhere * often, {a: x * often for a, x in self.along.items()})
+        return ProportionalLoss(self.everywhere * often, {a: x * often for a, x in self.along.items()})
 
     def along_axis(self, axis: int) -> Exact:
         """The part of distances between records that differ in one attribute, or in being there at all."""
@@ -43,16 +43,16 @@ class Flat:
         """The part of any distance, at most."""
         return self.everywhere + max(self.along.values(), default=Fraction(0))
 
-    def decided(self, axes: int) -> "Flat":
+    def decided(self, axes: int) -> "ProportionalLoss":
         """The parts that `max_ratio` charges along each of so many attributes, and on presence.
 
         It looks at one attribute and at presence together, so each is charged the larger part of the two.
 
-        >>> Flat(along={0: Fraction(1, 2), PRESENCE: Fraction(1, 4)}).decided(2).along
+        >>> ProportionalLoss(along={0: Fraction(1, 2), PRESENCE: Fraction(1, 4)}).decided(2).along
         {0: Fraction(1, 2), 1: Fraction(1, 4), -1: Fraction(1, 2)}
         """
         if not self.along:
             return self
         presence = self.along.get(PRESENCE, Fraction(0))
         along = {axis: max(presence, self.along.get(axis, Fraction(0))) for axis in range(axes)}
-        return Flat(self.everywhere, {**along, PRESENCE: max(along.values())})
+        return ProportionalLoss(self.everywhere, {**along, PRESENCE: max(along.values())})

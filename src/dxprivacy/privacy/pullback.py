@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.privacy.costs import RowsCost
 from dxprivacy.universe.blocks import Block, Differences, joint_classes
@@ -33,11 +33,11 @@ class Pullback:
 
     def __post_init__(self) -> None:
         if self.new.absent is not None and self.old.absent is None:
-            raise QuestionError("nobody was absent in the old universe")
+            raise QueryError("nobody was absent in the old universe")
         for size, source, values in zip(self.old.shape, self.sources, self.values, strict=True):
             expected = 1 if source is None else self.new.shape[source]
             if len(values) != expected or values.min() < 0 or values.max() >= size:
-                raise QuestionError("a map of universes does not fit them")
+                raise QueryError("a map of universes does not fit them")
 
     def cells(self, new: Ints) -> Ints:
         """The old cells of many new ones."""
@@ -52,7 +52,7 @@ class Pullback:
     def after(self, earlier: "Pullback") -> "Pullback":
         """First this map, then an earlier one: from the newest universe to the oldest."""
         if earlier.new != self.old:
-            raise QuestionError("maps of universes do not follow each other")
+            raise QueryError("maps of universes do not follow each other")
         sources: list[int | None] = []
         values: list[Ints] = []
         for source, index in zip(earlier.sources, earlier.values, strict=True):
@@ -67,7 +67,7 @@ class PulledBack(Block):
 
     def __init__(self, inner: Block, by: Pullback) -> None:
         if inner.universe != by.old:
-            raise QuestionError("a map of universes does not fit the question")
+            raise QueryError("a map of universes does not fit the query")
         self.inner, self.by = inner, by
         self.universe, self.rows, self.unit, self.bias = by.new, inner.rows, inner.unit, inner.bias
 

@@ -1,23 +1,70 @@
 """Scales that keep too little are made larger by the factor that is missing: the one repair of all proposals.
 
-Optimizers and floats propose; what comes out of here is certified, within a share of the policy and beside everything
-that was spent before, pair by pair.
+Optimizers and floats propose; what comes out of here is certified, within a fraction of the policy and beside
+everything that was spent before, pair by pair.
 """
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dxprivacy.errors import NotCertified
+from dxprivacy.errors import NotCertified, UsageError
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.exact.rounding import round_up
+from dxprivacy.exact.rounding import exact, round_up
 from dxprivacy.metrics import Metric
-from dxprivacy.privacy.certificate import Certificate, certify
+from dxprivacy.privacy.certificate import Certificate, certify, nothing_left
 from dxprivacy.privacy.costs import Cost, RowsCost, SumCost
-from dxprivacy.privacy.refusals import nothing_left
 from dxprivacy.privacy.search.max_ratio import max_ratio
 from dxprivacy.universe.workload import Workload
+
+# -- What is granted: a fraction of the policy, and beside what was spent before ---------------------------------------
+
+
+USUAL_BUDGET = "10%"  # of a policy, for whoever has a ledger and does not say: the first plan leaves room for others
+
+
+def _percentage(text: str) -> str:
+    """What was probably meant by a number without a percent sign."""
+    try:
+        number = float(text)
+    except ValueError:
+        return "25%"
+    return f"{number:g}%" if 1 < number <= 100 else f"{100 * number:g}%" if 0 < number <= 1 else "25%"
+
+
+def parse_budget(budget: object) -> Fraction:
+    """The fraction of every pair's ε that is granted, in (0, 1]: `"25%"` or a `Fraction`; a bare 1 would read as an ε.
+
+    >>> parse_budget("25%")
+    Fraction(1, 4)
+    """
+    text = str(budget).strip()
+    if text.endswith("%"):
+        value = Fraction(exact(text[:-1], what="budget")) / 100
+    elif isinstance(budget, Fraction) or (re.fullmatch(r"\d{1,20}/\d{1,20}", text) and int(text.partition("/")[2])):
+        value = Fraction(text)
+    else:
+        raise UsageError(f"budget is {text[:40]}; it must be a percentage or a Fraction", hints=[_percentage(text)])
+    if not 0 < value <= 1:
+        raise UsageError(f"budget is {text[:40]}; it must be more than 0 and at most 100 %")
+    return value
+
+
+def require_spent(spent: Cost | None, metric: Metric) -> Cost | None:
+    """A cost over the policy's own records, or nothing."""
+    if spent is None or (isinstance(spent, SumCost) and not spent.costs):
+        return None
+    if not isinstance(spent, (RowsCost, SumCost)):
+        raise UsageError(f"what was spent is a cost, not {type(spent).__name__}", hints=["spent=ledger.spent"])
+    if spent.universe != metric.universe:
+        raise UsageError("what was spent is about the records of another policy")
+    return spent
+
+
+# -- Scales that keep too little are made larger by the factor that is missing -----------------------------------------
+
 
 _TIMES = 12
 _CRUMBS = 2.0**30  # what roundings leave of a budget buys so much noise that it is worth nothing
@@ -25,15 +72,15 @@ _CRUMBS = 2.0**30  # what roundings leave of a budget buys so much noise that it
 
 @dataclass(frozen=True, eq=False)
 class Allowance:
-    """What may be spent: a share of the policy, and of every pair no more than what was spent before has left."""
+    """What may be spent: a fraction of the policy, and of every pair no more than what was spent before has left."""
 
     metric: Metric
-    share: Fraction
+    budget: Fraction
     spent: Cost | None = None
 
     def missing(self, cost: RowsCost, ratio: Fraction, asked: Workload) -> Fraction:
         """By which factor the scales of a cost must grow that takes `ratio` of the policy; at most 1 where it fits."""
-        return max(ratio / self.share, self._beside_spent(cost, ratio, asked))
+        return max(ratio / self.budget, self._beside_spent(cost, ratio, asked))
 
     def _beside_spent(self, cost: RowsCost, ratio: Fraction, asked: Workload) -> Fraction:
         if self.spent is None:

@@ -24,7 +24,7 @@ from dxprivacy.universe.workload import Workload
 _BLOCK = 1 << 14
 
 
-def closest_told_apart(workload: Workload, metric: Metric) -> Extreme | None:
+def strictest_pair(workload: Workload, metric: Metric) -> Extreme | None:
     """The least finite distance of two records with different rows, and its pair; None where there is none.
 
     Where records may be absent, the absent one is a record like any other.
@@ -32,7 +32,7 @@ def closest_told_apart(workload: Workload, metric: Metric) -> Extreme | None:
     >>> from dxprivacy import metrics
     >>> from dxprivacy.queries.asking import gather
     >>> line = metrics.euclidean([[0], [1], [6], [7]], epsilon_per_unit=1)
-    >>> closest_told_apart(gather([[1, 1, 0, 0]]).on(line.universe), line)
+    >>> strictest_pair(gather([[1, 1, 0, 0]]).on(line.universe), line)
     Extreme(distance=5.0, pair=(1, 2))
     """
     if isinstance(metric, WithAbsent):

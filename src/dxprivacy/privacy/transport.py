@@ -195,7 +195,7 @@ def _cheapest(prices: Floats, supply: Ints, demand: Ints) -> Ints | None:
 
 
 def _by_programme(prices: Floats, supply: Ints, demand: Ints) -> Ints | None:
-    """The transport problem as a linear programme; its corners are whole, and what rounding breaks is mended."""
+    """The transport problem as a linear programme; its corners are whole, and what rounding breaks is fixed."""
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
 

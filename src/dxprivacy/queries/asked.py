@@ -1,21 +1,45 @@
 """Asked: everything that has rows, whether people ask it or a plan does in its place.  Frozen, serializable."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from dxprivacy.errors import UsageError
+from dxprivacy.errors import QueryError, UsageError
 from dxprivacy.exact.rounding import Number, exact
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload, stack
 from dxprivacy.wording import OneLine
 
+# -- What people give to queries in Python, looked at before anything is made of it ------------------------------------
+
+
+def one_name(of: str) -> str:
+    """The name of one attribute, or of a public fact."""
+    if not isinstance(of, str) or not of.strip():
+        raise UsageError("of which attribute? its name is a text", hints=['dx.mean_of("age")', 'dx.median_of("age")'])
+    return of.strip()
+
+
+def require_no_conditions(where: Mapping[str, object], ask: str) -> None:
+    """Refuse keywords that could only be conditions, where there are none."""
+    if "by" in where:
+        raise QueryError(f"{ask} cannot be grouped", hints=[('dx.table("sex", "age/10")', "for groups")])
+    if where:
+        named = ", ".join(str(name) for name in where)[:60]
+        hints = [('dx.count(sex="F")', "for conditions"), ('dx.table("age/10", sex="F")', "")]
+        raise QueryError(f"{ask} take no condition, and nothing called “{named}”", hints=hints)
+
+
+# -- Asked -------------------------------------------------------------------------------------------------------------
+
+
 _HEAVIEST = 1_000_000
 
 
 class Asked(OneLine, ABC):
-    """One question: `question.on(universe)` turns it into a workload.  The rest helps those who speak about it."""
+    """One query: `query.on(universe)` turns it into a workload.  The rest helps those who speak about it."""
 
     by: tuple[str, ...] = ()  # what it is grouped by
 
@@ -57,7 +81,7 @@ class Asked(OneLine, ABC):
         return []
 
     def require_honest(self, universe: Universe) -> None:
-        """Refuse a new question that would count something else than it says; stored ones mean what they meant."""
+        """Refuse a new query that would count something else than it says; stored ones mean what they meant."""
 
     def remarks(self, universe: Universe) -> list[str]:  # noqa: ARG002
         """What a reader of its answers must know, in sentences of its own."""
@@ -69,30 +93,30 @@ class Asked(OneLine, ABC):
 
 @dataclass(frozen=True)
 class Stack(OneLine):
-    """Several questions asked together."""
+    """Several queries asked together."""
 
-    questions: tuple[Asked, ...]
+    queries: tuple[Asked, ...]
     notes: tuple[str, ...] = field(default=(), compare=False)  # what the reader of a text passed over, for its author
 
     def in_short(self) -> str:
-        return ", ".join(repr(str(question)) for question in self.questions)
+        return ", ".join(repr(str(query)) for query in self.queries)
 
     def __add__(self, other: "Asked | Stack") -> "Stack":
         more = other if isinstance(other, Stack) else Stack((other,))
-        return Stack((*self.questions, *more.questions), (*self.notes, *more.notes))
+        return Stack((*self.queries, *more.queries), (*self.notes, *more.notes))
 
     def on(self, universe: Universe) -> Workload:
         """All rows over a universe."""
-        return stack([q.on(universe) for q in self.questions])
+        return stack([q.on(universe) for q in self.queries])
 
     def require_honest(self, universe: Universe) -> None:
-        """Refuse new questions that would count something else than they say."""
-        for question in self.questions:
-            question.require_honest(universe)
+        """Refuse new queries that would count something else than they say."""
+        for query in self.queries:
+            query.require_honest(universe)
 
     def to_dict(self) -> list[dict[str, Any]]:
         """For JSON."""
-        return [q.to_dict() for q in self.questions]
+        return [q.to_dict() for q in self.queries]
 
 
 def target(within: Number | None) -> Fraction | None:

@@ -1,19 +1,19 @@
-"""Questions: unbound, frozen, serializable.  `question.on(universe)` turns one into a workload.
+"""Queries: unbound, frozen, serializable.  `query.on(universe)` turns one into a workload.
 
     dx.table("sex", "age/10")                 one count per combination
     dx.count(sex="F", age=(18, 65))           one count, bounds included
     dx.count(age=dx.above(30))                also at_least, below, at_most, none_of, any_of
-    dx.sum_of("income", sex="F")              conditions as keywords, of any question that takes some
+    dx.sum_of("income", sex="F")              conditions as keywords, of any query that takes some
     dx.table("sex", where="age<18 or age>65") or in words, or by name, {"sex": "F"}
     dx.count_people(ward="A")                 people with at least one such row
     dx.sum_of("income", by="sex")             sums
     dx.mean_of("home.elevation", within=2)    a mean, wanted within 2 (95 % of the time)
-    dx.share_of(sex="F", by="state")          shares, from 0 to 1
+    dx.proportion_of(sex="F", by="state")          proportions, from 0 to 1
     dx.sd_of("age"), dx.correlation_of(…)     how numbers spread, and go together
     dx.table("age/10", weight=2)              more important than others in its plan
-    dx.matrix([[1, 0, 1]])                    any linear questions
+    dx.matrix([[1, 0, 1]])                    any linear queries
 
-Questions stack with `+`.
+Queries stack with `+`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,23 +24,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.errors import QueryError, UsageError
 from dxprivacy.exact.rounding import Number, exact
-from dxprivacy.queries.asked import Asked, Stack, importance, target
+from dxprivacy.queries.asked import Asked, Stack, importance, one_name, require_no_conditions, target
 from dxprivacy.queries.conditions import Conditions, conditions
-from dxprivacy.queries.given_arguments import one_name, require_no_conditions
 from dxprivacy.queries.kinds.counts import Count, CountPeople
 from dxprivacy.queries.kinds.densities import Density
-from dxprivacy.queries.kinds.explicit_rows import on_grids
-from dxprivacy.queries.kinds.intervals import Prefixes, Ranges
-from dxprivacy.queries.kinds.marginals import Marginals
-from dxprivacy.queries.kinds.matrix_query import Matrix
+from dxprivacy.queries.kinds.marginals import Marginals, Prefixes, Ranges
+from dxprivacy.queries.kinds.matrix_query import MatrixQuery, on_grids
 from dxprivacy.queries.kinds.quantiles import Quantiles
-from dxprivacy.queries.kinds.ratios import RatioOf, Share
+from dxprivacy.queries.kinds.ratios import Proportion, RatioOf
 from dxprivacy.queries.kinds.spreads import Correlation, Covariance, Deviation, Variance
 from dxprivacy.queries.kinds.sums import LEFT_OUT, ZERO, Mean, Sum
 from dxprivacy.queries.text.query_grammar import parse, parse_conditions
-from dxprivacy.queries.text.query_lengths import Length, in_one_unit
+from dxprivacy.queries.text.written_names import Length, in_one_unit
 
 _NUMBER = (int, float, np.number, Fraction, Decimal)
 Where: TypeAlias = "Mapping[str, object] | str | None"
@@ -49,9 +46,9 @@ Ask: TypeAlias = "Asked | Stack | str | Iterable[Asked | Stack | str]"
 
 
 def gather(*asked: Any) -> Stack:
-    """Questions, lists of them, arrays, and questions in words, as one stack.
+    """Queries, lists of them, arrays, and queries in words, as one stack.
 
-    >>> len(gather("count by sex", [count(), mean_of("age")]).questions)
+    >>> len(gather("count by sex", [count(), mean_of("age")]).queries)
     3
     """
     found: list[Stack] = []
@@ -70,12 +67,10 @@ def gather(*asked: Any) -> Stack:
         elif isinstance(item, (list, tuple)) and item:
             found.append(gather(matrix([item])))
         else:
-            raise UsageError(
-                f"not a question: {type(item).__name__}", hints=["dx.table, dx.count, dx.sum_of, dx.mean_of"]
-            )
+            raise UsageError(f"not a query: {type(item).__name__}", hints=["dx.table, dx.count, dx.sum_of, dx.mean_of"])
     if not found:
-        raise UsageError("ask at least one question", hints=["dx.count(), dx.table('sex')"])
-    return Stack(tuple(q for each in found for q in each.questions), tuple(n for each in found for n in each.notes))
+        raise UsageError("ask at least one query", hints=["dx.count(), dx.table('sex')"])
+    return Stack(tuple(q for each in found for q in each.queries), tuple(n for each in found for n in each.notes))
 
 
 def table(
@@ -166,7 +161,7 @@ def mean_of(
     )
 
 
-def share_of(
+def proportion_of(
     where: Where = None,
     /,
     *,
@@ -175,14 +170,14 @@ def share_of(
     within: Number | None = None,
     weight: Number = 1,
     **more: object,
-) -> Share:
-    """The share of records, from 0 to 1, that fulfil the conditions: of all, of each group, or among some.
+) -> Proportion:
+    """The proportion of records, from 0 to 1, that fulfil the conditions: of all, of each group, or among some.
 
-    >>> str(share_of(delay=(15, 60), by="carrier")), str(share_of({"by": "x"}, among={"sex": "F"}))
-    ('share by carrier where delay=15..60', "share where 'by'=x among sex=F")
+    >>> str(proportion_of(delay=(15, 60), by="carrier")), str(proportion_of({"by": "x"}, among={"sex": "F"}))
+    ('proportion by carrier where delay=15..60', "proportion where 'by'=x among sex=F")
     """
     goals = {"within": target(within), "weight": importance(weight)}
-    return Share(by=_names(by), where=_conditions(where, more), among=_conditions(among), **goals).settled()  # type: ignore[arg-type]
+    return Proportion(by=_names(by), where=_conditions(where, more), among=_conditions(among), **goals).settled()  # type: ignore[arg-type]
 
 
 def ratio_of(
@@ -295,7 +290,7 @@ def median_of(
     weight: Number = 1,
     **more: object,
 ) -> Quantiles:
-    """The number in the middle, for a plan, or by itself for a choice (`session.plan_choice`).
+    """The number in the middle, for a plan, or by itself for a selection (`session.plan_selection`).
 
     Ranks are smoothed over a width, which a plan chooses unless it is given; 0 takes them as they are.
 
@@ -315,16 +310,16 @@ def quantile_of(
     weight: Number = 1,
     **more: object,
 ) -> Quantiles:
-    """The numbers up to which shares of the records lie, each between 0 and 1; several at once cost little more.
+    """The numbers up to which proportions of the records lie, each between 0 and 1; several at once cost little more.
 
     >>> str(quantile_of("income", 0.9)), str(quantile_of("age", 0.25, 0.75, where={"sex": "F"}))
     ('quantile 0.9 of income', 'quantile 0.25, 0.75 of age where sex=F')
     """
     if any(isinstance(x, (list, tuple, np.ndarray)) for x in at):
         raise UsageError("quantiles stand one by one", hints=['dx.quantile_of("age", 0.25, 0.75)'])
-    shares = tuple(Fraction(exact(x, what="a quantile")) for x in at)
+    levels = tuple(Fraction(exact(x, what="a quantile")) for x in at)
     goals, wide = (target(within), "", importance(weight)), _length(width, "width")
-    return Quantiles(one_name(of), _names(by), _conditions(where, more), *goals, at=shares, width=wide).settled()
+    return Quantiles(one_name(of), _names(by), _conditions(where, more), *goals, at=levels, width=wide).settled()
 
 
 def density_of(
@@ -383,10 +378,10 @@ def marginals(
 
 def matrix(
     rows: Any, *, labels: Sequence[str] = (), within: Number | None = None, weight: Number = 1
-) -> Matrix | Stack:
-    """Any linear questions, one row each; dense or scipy sparse.
+) -> MatrixQuery | Stack:
+    """Any linear queries, one row each; dense or scipy sparse.
 
-    Rows of very different sizes are several questions, each on a grid that suits it.
+    Rows of very different sizes are several queries, each on a grid that suits it.
 
     >>> matrix([[1, 0.5], [0, 1]]).factor
     Fraction(1, 2)
@@ -395,7 +390,7 @@ def matrix(
     parts = on_grids(rows)
     count = sum(part.whole.shape[0] for part in parts)
     if labels and len(labels) != count:
-        raise QuestionError(f"{len(labels)} labels for {count} rows")
+        raise QueryError(f"{len(labels)} labels for {count} rows")
     names = tuple(str(x) for x in labels)
     if len(parts) == 1:
         return replace(parts[0], labels=names, within=goals[0], weight=goals[1])

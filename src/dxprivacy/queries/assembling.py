@@ -1,31 +1,30 @@
-"""From parts to a question, however they were written; and which kinds of question there are."""
+"""From parts to a query, however they were written; and which kinds of query there are."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dxprivacy.errors import QuestionError, UsageError, did_you_mean
+from dxprivacy.errors import QueryError, UsageError, did_you_mean
 from dxprivacy.queries.conditions import Condition
 from dxprivacy.queries.kinds.counts import Count, CountPeople
 from dxprivacy.queries.kinds.densities import Density
-from dxprivacy.queries.kinds.intervals import Prefixes, Ranges
-from dxprivacy.queries.kinds.marginals import Marginals
+from dxprivacy.queries.kinds.marginals import Marginals, Prefixes, Ranges
 from dxprivacy.queries.kinds.quantiles import Quantiles
-from dxprivacy.queries.kinds.ratios import RatioOf, Share
+from dxprivacy.queries.kinds.ratios import Proportion, RatioOf
 from dxprivacy.queries.kinds.spreads import Correlation, Covariance, Deviation, Variance
 from dxprivacy.queries.kinds.sums import Mean, Sum
-from dxprivacy.queries.query import Question
+from dxprivacy.queries.query import Query
 
 _LINEAR = (Count, CountPeople, Sum, Mean, Prefixes, Ranges, Marginals)
 _SPREADS = (Variance, Deviation, Covariance, Correlation)
-_KINDS: tuple[type[Question], ...] = (*_LINEAR, Share, RatioOf, *_SPREADS, Quantiles, Density)
-ASKS: dict[str, type[Question]] = {kind.ask: kind for kind in _KINDS}
+_KINDS: tuple[type[Query], ...] = (*_LINEAR, Proportion, RatioOf, *_SPREADS, Quantiles, Density)
+ASKS: dict[str, type[Query]] = {kind.ask: kind for kind in _KINDS}
 
 
-def register_question(kind: type[Question]) -> type[Question]:
-    """Make a kind of question known: to words, files, plans and ledgers.  One word means one thing, for ever."""
-    if not (isinstance(kind, type) and issubclass(kind, Question)) or not kind.ask.isidentifier():
-        raise UsageError("a kind of question is a class that extends Question, with one word for `ask`")
+def register_query(kind: type[Query]) -> type[Query]:
+    """Make a kind of query known to words, plans and ledgers.  One word means one thing, for ever."""
+    if not (isinstance(kind, type) and issubclass(kind, Query)) or not kind.ask.isidentifier():
+        raise UsageError("a kind of query is a class that extends Query, with one word for `ask`")
     if ASKS.setdefault(kind.ask, kind) is not kind:
         raise UsageError(f"“{kind.ask}” is asked already, and means something else")
     return kind
@@ -43,35 +42,35 @@ def assemble(
     title: str = "",
     missing: str | None = None,
     further: Mapping[str, Any] | None = None,
-) -> Question:
-    """A question from its parts, however they were written; what has no meaning is refused.
+) -> Query:
+    """A query from its parts, however they were written; what has no meaning is refused.
 
-    Words, `[[ask]]` tables and JSON all end here.
+    Words, `[[query]]` tables and JSON all end here.
 
     >>> str(assemble("sum", of="income", by=["sex"]))
     'sum income by sex'
     """
     if ask not in ASKS:
-        raise QuestionError(f"“{ask}” is not something to ask", hints=did_you_mean(str(ask), ASKS) or [("count", "")])
+        raise QueryError(f"“{ask}” is not something to ask", hints=did_you_mean(str(ask), ASKS) or [("count", "")])
     kind = ASKS[ask]
     if kind.takes_of != bool(of):
         what = f"{ask} of what?" if not of else f"count takes no “{of}”"
-        raise QuestionError(what, hints=[(f"{ask} age", "") if not of else (f"count by {of}", "")])
+        raise QueryError(what, hints=[(f"{ask} age", "") if not of else (f"count by {of}", "")])
     if by and kind.whole and not kind.listing:
-        raise QuestionError(f"{ask} cannot be grouped", hints=[("count by …", "for groups")])
+        raise QueryError(f"{ask} cannot be grouped", hints=[("count by …", "for groups")])
     if where and kind.whole:
-        raise QuestionError(f"{ask} take no condition", hints=[("count where …", "for conditions")])
+        raise QueryError(f"{ask} take no condition", hints=[("count where …", "for conditions")])
     usual = kind.missing_as
     if missing not in (None, "", usual):
         hint = (f'missing = "{usual}"', "how missing entries count") if usual else ("no missing", "entries all count")
-        raise QuestionError(f"{ask} does not know how missing entries count: {str(missing)[:40]!r}", hints=[hint])
+        raise QueryError(f"{ask} does not know how missing entries count: {str(missing)[:40]!r}", hints=[hint])
     more = {name: value for name, value in (further or {}).items() if value is not None}
     if "lengths" in more and "lengths" not in kind.also:
         hint = ("width N", "without a unit: in that of the numbers")
-        raise QuestionError(f"{kind.said or ask} is of no places: km, m and miles lie between places", hints=[hint])
+        raise QueryError(f"{kind.said or ask} is of no places: km, m and miles lie between places", hints=[hint])
     for name in more:
         if name not in kind.also:
             others = [other.said or other.ask for other in ASKS.values() if name in other.also]
-            raise QuestionError(f"{kind.said or ask} takes no “{name}”", hints=[(", ".join(others), "take it")])
+            raise QueryError(f"{kind.said or ask} takes no “{name}”", hints=[(", ".join(others), "take it")])
     counted = usual if missing is None else missing
     return kind(of, tuple(by), tuple(where), within, unit, weight, title, counted, **more).settled()

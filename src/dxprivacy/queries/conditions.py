@@ -1,6 +1,6 @@
 """Conditions on one attribute: any of some values, a range with both ends included, a comparison; or made of these.
 
-What is made of others is written in one way only, so that a question and its words are one thing: `sex=F or sex=X` is
+What is made of others is written in one way only, so that a query and its words are one thing: `sex=F or sex=X` is
 `sex=F|X`, and not of not is nothing.  Two conditions on one attribute need no form of their own: both are to hold.
 """
 
@@ -10,10 +10,10 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from dxprivacy.errors import Hint, QuestionError, UsageError
+from dxprivacy.errors import Hint, QueryError, UsageError
 from dxprivacy.exact.rounding import exact, written_fraction
 from dxprivacy.universe.attributes.attribute import as_text
-from dxprivacy.universe.ordering.range_ends import Name
+from dxprivacy.universe.ordering.order import Name
 from dxprivacy.universe.reading.calendar import days_named
 from dxprivacy.universe.reading.text_formats import as_date, hours_of
 
@@ -133,7 +133,7 @@ def _is_year(end: object) -> bool:
 
 
 def written_condition(text: str) -> Condition:
-    """A condition as it stands in a question: `18..65` is a range, everything else a value.
+    """A condition as it stands in a query: `18..65` is a range, everything else a value.
 
     >>> written_condition("18..65"), written_condition("F")
     ((Fraction(18, 1), Fraction(65, 1)), ('F',))
@@ -237,12 +237,12 @@ def opposite(where: Conditions) -> Conditions:
     return ((_one_name(where, "not"), negated(together([wanted for _, wanted in where]))),)
 
 
-def alternatives(choices: Sequence[Conditions]) -> Conditions:
+def alternatives(selections: Sequence[Conditions]) -> Conditions:
     """Conditions that hold where some of these do: of one attribute."""
-    if len(choices) == 1:
-        return choices[0]
-    name = _one_name([each for where in choices for each in where], "or")
-    return ((name, either([together([wanted for _, wanted in where]) for where in choices])),)
+    if len(selections) == 1:
+        return selections[0]
+    name = _one_name([each for where in selections for each in where], "or")
+    return ((name, either([together([wanted for _, wanted in where]) for where in selections])),)
 
 
 def _one_name(where: Sequence[tuple[str, Condition]], word: str) -> str:
@@ -251,7 +251,7 @@ def _one_name(where: Sequence[tuple[str, Condition]], word: str) -> str:
         hints = [(f"({names[0]}=… or {names[0]}=…) and {names[1]}=…", "“and” joins different ones")]
         if word == "not":
             hints = [(f"not {names[0]}=…", "each attribute by itself")]
-        raise QuestionError(f"“{word}” is about one attribute; {names[0]} and {names[1]} are two", hints=hints)
+        raise QueryError(f"“{word}” is about one attribute; {names[0]} and {names[1]} are two", hints=hints)
     return names[0]
 
 

@@ -1,6 +1,6 @@
-"""What some kinds of question say besides groups and conditions: how it stands in files and in words.
+"""What some kinds of query say besides groups and conditions: how it stands in files and in words.
 
-A kind names its own further fields (`Question.also`); here is one way to write and to read each of them.
+A kind names its own further fields (`Query.also`); here is one way to write and to read each of them.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ def conditions_from_json(data: Any) -> Conditions:
     return tuple((_text(name), condition_from_dict(c)) for name, c in data)
 
 
-def _shares_from_json(data: Any) -> tuple[Fraction, ...]:
+def _levels_from_json(data: Any) -> tuple[Fraction, ...]:
     if not isinstance(data, list) or not data:
         raise TypeError("a list of numbers")
     return tuple(written_fraction(x) for x in data)
@@ -53,12 +53,12 @@ def _length(name: str) -> Further:
 
 
 KM = "km"
-"""What `lengths` of a question are in that lie on the Earth, between latitudes and longitudes."""
+"""What `lengths` of a query are in that lie on the Earth, between latitudes and longitudes."""
 FURTHER: Mapping[str, Further] = {
     "among": Further(_conditions_to_json, conditions_from_json, lambda _: ""),
     "to": Further(str, _text, lambda _: ""),
     "beside": Further(str, _text, lambda _: ""),
-    "at": Further(lambda x: list(map(str, x)), _shares_from_json, lambda _: ""),
+    "at": Further(lambda x: list(map(str, x)), _levels_from_json, lambda _: ""),
     "width": _length("width"),
     "every": _length("every"),
     "blur": _length("blur"),

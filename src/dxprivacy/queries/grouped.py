@@ -9,11 +9,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError
-from dxprivacy.exact.arrays import Bools, Ints
-from dxprivacy.exact.frozen_values import changed
+from dxprivacy.errors import QueryError
+from dxprivacy.exact.arrays import Bools, Ints, changed
 from dxprivacy.queries.grouping import Grouping, Reference, group, selected
-from dxprivacy.queries.query import Question
+from dxprivacy.queries.query import Query
 from dxprivacy.universe.blocks import Factor, OneHot
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Answer
@@ -24,9 +23,9 @@ Groups: TypeAlias = tuple[tuple[str, str], ...]
 
 @dataclass
 class Grouped:
-    """The groups of a question: of each attribute that matters the group of every value (-1: in none)."""
+    """The groups of a query: of each attribute that matters the group of every value (-1: in none)."""
 
-    question: Question
+    query: Query
     universe: Universe
     groupings: list[Grouping]
     groups: dict[int, Ints]
@@ -34,16 +33,16 @@ class Grouped:
     part: Fraction  # of all records, as if all groups and values were equally frequent
 
     @classmethod
-    def of(cls, question: Question, universe: Universe) -> "Grouped":
+    def of(cls, query: Query, universe: Universe) -> "Grouped":
         """Groups and conditions, worked out."""
-        groupings = [group(spec, universe) for spec in question.by]
+        groupings = [group(spec, universe) for spec in query.by]
         axes = [g.axis for g in groupings]
         if len(set(axes)) != len(axes):
-            raise QuestionError("one attribute can be grouped only once", where=f"question “{question}”")
+            raise QueryError("one attribute can be grouped only once", where=f"query “{query}”")
         groups: dict[int, Ints] = {g.axis: g.groups.copy() for g in groupings}
         sizes = {g.axis: len(g.labels) for g in groupings}
         masks: dict[int, Bools] = {}
-        for name, wanted in question.where:
+        for name, wanted in query.where:
             axis, mask = selected(name, wanted, universe)
             masks[axis] = masks.get(axis, True) & mask
             sizes.setdefault(axis, 1)
@@ -52,23 +51,21 @@ class Grouped:
         if (rows := math.prod(sizes.values())) > MAX_ROWS:
             largest = max((universe.attributes[g.axis] for g in groupings), key=lambda a: a.listed)
             hints = [(largest.coarser, "counts many values together")] if largest.coarser else []
-            raise QuestionError(
-                f"{rows:,} answers are more than {MAX_ROWS:,}", where=f"question “{question}”", hints=hints
-            )
+            raise QueryError(f"{rows:,} answers are more than {MAX_ROWS:,}", where=f"query “{query}”", hints=hints)
         part = math.prod((_part(universe, axis, groups[axis], masks.get(axis)) for axis in groups), start=Fraction(1))
-        return cls(question, universe, groupings, groups, sizes, part)
+        return cls(query, universe, groupings, groups, sizes, part)
 
     @property
     def labels(self) -> list[str]:
         """One label per row, in the order of the rows: attributes in the universe's order, the last fastest."""
-        question, named = self.question, {g.axis: g.labels for g in self.groupings}
+        query, named = self.query, {g.axis: g.labels for g in self.groupings}
         if not named:
-            return [question.called if not question.where else question.words(goals=False, universe=self.universe)]
+            return [query.called if not query.where else query.words(goals=False, universe=self.universe)]
         labels = [""]
         for axis in sorted(self.sizes):
             if axis in named:
                 labels = [f"{before}, {label}" if before else label for before in labels for label in named[axis]]
-        return [f"{question.called}, {label}" for label in labels] if question.of else labels
+        return [f"{query.called}, {label}" for label in labels] if query.of else labels
 
     def block(
         self,
@@ -93,8 +90,8 @@ class Grouped:
         valid[ref.attribute.listed :] = -1
         self.sizes.setdefault(ref.axis, 1)
         if (valid < 0).all():
-            ask = self.question.ask
-            raise QuestionError(
+            ask = self.query.ask
+            raise QueryError(
                 f"a {ask} is over valid entries, and {ref.name}=other has none",
                 hints=[f"count where {ref.name}=other"],
             )
@@ -110,12 +107,12 @@ class Grouped:
 
     def require_unit(self, unit: str) -> None:
         """Refuse a target in another unit than the answer's."""
-        question = self.question
-        if question.unit and question.unit != unit:
-            raise QuestionError(
-                f"the target is in {question.unit}, but "
+        query = self.query
+        if query.unit and query.unit != unit:
+            raise QueryError(
+                f"the target is in {query.unit}, but "
                 + (f"the answer is in {unit}" if unit else "the answer has no unit"),
-                where=f"question “{question}”",
+                where=f"query “{query}”",
             )
 
 

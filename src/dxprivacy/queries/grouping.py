@@ -1,4 +1,4 @@
-"""What the names in a question mean, which values fall into a group, and which fulfil a condition."""
+"""What the names in a query mean, which values fall into a group, and which fulfil a condition."""
 
 import operator
 import re
@@ -11,16 +11,15 @@ from typing import overload
 
 import numpy as np
 
-from dxprivacy.errors import Hint, QuestionError, did_you_mean, listed_instead
+from dxprivacy.errors import Hint, QueryError, did_you_mean, listed_instead
+from dxprivacy.exact.answer_grid import ends_of
 from dxprivacy.exact.arrays import Bools, Ints
-from dxprivacy.exact.evenly import ends_of
 from dxprivacy.exact.rounding import number_text
 from dxprivacy.queries.conditions import AllOf, AnyOf, Compared, Condition, Not, Plain, is_range
 from dxprivacy.queries.text.written_names import end_text, named_condition, write_condition
 from dxprivacy.universe.attributes.attribute import Attribute, Property
-from dxprivacy.universe.ordering.order import Places, Scale, SideOfGrid, rough_text
+from dxprivacy.universe.ordering.order import Name, Places, Scale, SideOfGrid, rough_text
 from dxprivacy.universe.ordering.order_of_names import from_to
-from dxprivacy.universe.ordering.range_ends import Name
 from dxprivacy.universe.universe import Universe
 
 SPEC = re.compile(r"(?P<name>[^\[\]/]+)(?:/(?P<width>[^\[\]/]+)|\[(?P<edges>[^\[\]]*)\])?")
@@ -30,7 +29,7 @@ _MANY = 500_000  # values, whose labels are not made before they are needed
 
 @dataclass(frozen=True)
 class Reference:
-    """What a name in a question means: an attribute, or a public property of its values."""
+    """What a name in a query means: an attribute, or a public property of its values."""
 
     axis: int
     attribute: Attribute
@@ -131,12 +130,12 @@ def resolve(name: str, universe: Universe) -> Reference:
     if len(found) == 1:
         return found[0]
     if found:
-        raise QuestionError(f"“{name}” could be several things", hints=[f"{r.attribute.name}.{short}" for r in found])
+        raise QueryError(f"“{name}” could be several things", hints=[f"{r.attribute.name}.{short}" for r in found])
     facts = [f"{a.name}.{p}" for a in universe.attributes for p in a.properties]
     known = [*universe.names, *facts]
     shorts = {fact.rpartition(".")[2]: fact for fact in facts}
     close = did_you_mean(name, [*known, *shorts])
-    raise QuestionError(
+    raise QueryError(
         f"no attribute “{name}”" + (f" · did you mean {close[0][0]}?" if close else ""),
         details=[f"there are: {', '.join(known)}"],
     )
@@ -193,7 +192,7 @@ def group(spec: str, universe: Universe) -> Grouping:
     """`age`, `age/10`, `age[0,18,65]`, `home.state`, `elevation/500`, `visit/month`, `visit[2026-01-01,2026-07-01]`."""
     match = SPEC.fullmatch(spec.strip())
     if match is None:
-        raise QuestionError(f"cannot group by “{spec}”", hints=["age", "age/10", "age[0,18,65]"])
+        raise QueryError(f"cannot group by “{spec}”", hints=["age", "age/10", "age[0,18,65]"])
     ref = resolve(match["name"].strip(), universe)
     if match["width"] is not None:
         keys, labels = _scale(ref, spec).steps(match["width"].strip())
@@ -223,7 +222,7 @@ def _each_value(ref: Reference) -> Grouping:
 def _between_edges(ref: Reference, scale: Scale, written: str) -> Grouping:
     edges = [scale.read(e.strip()) for e in written.split(",") if e.strip()]
     if not edges or any(a >= b for a, b in pairwise(edges)):
-        raise QuestionError(f"the edges of {ref.name} must grow", hints=[f"{ref.name}[{scale.example}]"])
+        raise QueryError(f"the edges of {ref.name} must grow", hints=[f"{ref.name}[{scale.example}]"])
     lows, highs = edges, [*edges[1:], None]
     if ref.limits is not None and (bounds := scale.bounds) is not None:  # entries beyond the range are `other`
         least, most = bounds
@@ -236,7 +235,7 @@ def _grouping(ref: Reference, groups: Places, labels: Sequence[str]) -> Grouping
     of_each = np.asarray(groups, dtype=np.int64)
     present = np.unique(of_each[of_each >= 0])
     if not len(present):
-        raise QuestionError(f"no possible record is in any group of {ref.name}")
+        raise QueryError(f"no possible record is in any group of {ref.name}")
     if len(present) < len(labels):
         of_each = np.where(of_each < 0, -1, np.searchsorted(present, of_each))
         labels = [labels[g] for g in present]
@@ -255,7 +254,7 @@ def _named_ends(ref: Reference, groups: Ints, count: int) -> tuple[tuple[str, st
 def _scale(ref: Reference, spec: str, ends: Plain = ()) -> Scale:
     scale = ref.attribute.order(ref.fact)
     if scale is None and ends and isinstance(ends[0], Name):
-        raise QuestionError(
+        raise QueryError(
             f"{ref.name} has no order, so nothing lies from {str(ends[0])[:40]!r} to {str(ends[1])[:40]!r}",
             hints=[
                 (f"{spec}=…|…", "any of some values"),
@@ -263,7 +262,7 @@ def _scale(ref: Reference, spec: str, ends: Plain = ()) -> Scale:
             ],
         )
     if scale is None:
-        raise QuestionError(f"{ref.name} has no numbers, so “{spec}” has no meaning", hints=[ref.name])
+        raise QueryError(f"{ref.name} has no numbers, so “{spec}” has no meaning", hints=[ref.name])
     return scale
 
 
@@ -324,7 +323,7 @@ def require_within_limits(name: str, wanted: Plain | Compared, universe: Univers
         first = ref.limits[0] if low < least else end_text(wanted[0])
         instead = f"{name}={first}..{ref.limits[1] if high > most else end_text(wanted[1])}"
     if low < least or high > most:
-        raise QuestionError(
+        raise QueryError(
             f"{named_condition(name, wanted)} reaches beyond the policy's range of {ref.name}, "
             f"{ref.limits[0]} to {ref.limits[1]}",
             details=[f"A record whose {ref.name} is outside this range counts as `other`, not as a number."],
@@ -362,7 +361,7 @@ def selected(name: str, wanted: Condition, universe: Universe) -> tuple[int, Boo
     ref = resolve(name, universe)
     mask = fulfilling(ref, name, wanted)
     if not mask.any():
-        raise QuestionError(f"no possible record fulfils the condition on {ref.name}")
+        raise QueryError(f"no possible record fulfils the condition on {ref.name}")
     return ref.axis, mask
 
 
@@ -380,7 +379,7 @@ def fulfilling(ref: Reference, name: str, wanted: Condition) -> Bools:
         case _:
             hit = _among(ref, name, wanted)
     if not len(hit):
-        raise QuestionError(f"no possible record fulfils the condition on {ref.name}")
+        raise QueryError(f"no possible record fulfils the condition on {ref.name}")
     mask = np.zeros(ref.attribute.size, dtype=bool)
     mask[slice(hit.start, hit.stop) if isinstance(hit, range) else hit] = True
     return mask
@@ -398,14 +397,14 @@ def _among(ref: Reference, name: str, wanted: Plain) -> Sequence[int]:
     unknown = [str(v) for v in wanted if v not in known]
     if unknown:
         hints = listed_instead(unknown[0], dict.fromkeys(ref.fact.entries))
-        raise QuestionError(f"{ref.name} has no value {unknown[0]!r}", hints=hints)
+        raise QueryError(f"{ref.name} has no value {unknown[0]!r}", hints=hints)
     return [k for k, entry in enumerate(ref.fact.entries) if entry in asked]
 
 
 def _on_one_side(ref: Reference, name: str, wanted: Compared) -> Sequence[int]:
     """The values that a comparison holds for; refused where it would hold for others than it says."""
     if ref.entry is None and ref.attribute.is_series and (any(ref.hides) or ref.attribute.clamps):
-        raise QuestionError(
+        raise QueryError(
             f"{name} adds up numbers that are known in steps or moved to the ends of a range: nothing compares it",
             hints=[f"mean {name}", f"sum {name}"],
         )
@@ -416,7 +415,7 @@ def _on_one_side(ref: Reference, name: str, wanted: Compared) -> Sequence[int]:
         starts = [scale.starts[k] for k in (hit[:: len(hit) - 1 or 1] if isinstance(hit, range) else hit)]
         least, most = ends_of(scale.starts)
         if min(starts) == least if wanted.sign in (">", ">=") else max(starts) == most:
-            raise QuestionError(
+            raise QueryError(
                 f"{words} would also hold for what lies beyond the range of {ref.name}",
                 details=[f"The policy counts a {ref.name} outside its range as the nearest end of it."],
                 hints=[("an end within the range", "the first and the last value hold all that lies beyond them")],

@@ -1,7 +1,7 @@
-"""Questions of people: a count, sum or mean by groups and under conditions, or many counts at once, with a target.
+"""Queries of people: a count, sum or mean by groups and under conditions, or many counts at once, with a target.
 
 Each kind is a class in a file of its own, which binds itself to a universe; here is what all have in common: the
-parts, their words, and what makes a new question honest.
+parts, their words, and what makes a new query honest.
 """
 
 import re
@@ -13,16 +13,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from dxprivacy.errors import DxError, QuestionError
-from dxprivacy.exact.arrays import Bools
-from dxprivacy.exact.frozen_values import changed
+from dxprivacy.errors import DxError, QueryError
+from dxprivacy.exact.arrays import Bools, changed
 from dxprivacy.exact.rounding import Number, number_text
 from dxprivacy.queries.asked import Asked, importance
 from dxprivacy.queries.conditions import Conditions, condition_to_dict, is_range, plain_parts
 from dxprivacy.queries.further_fields import FURTHER
 from dxprivacy.queries.grouping import SPEC, require_within_limits, resolve, selected, told
 from dxprivacy.queries.text.written_names import in_words, quoted
-from dxprivacy.universe.ordering.order import Cells
+from dxprivacy.universe.ordering.order import OrderedBins
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 
@@ -32,7 +31,7 @@ _REMEMBERED_ROWS = 400_000  # in all
 
 
 @dataclass(frozen=True)
-class Question(Asked):
+class Query(Asked):
     """What all kinds have in common."""
 
     ask: ClassVar[str]
@@ -40,8 +39,8 @@ class Question(Asked):
     takes_of: ClassVar[bool] = True  # whether it is about something: `sum of what?`
     whole: ClassVar[bool] = False  # asked of all records at once: neither groups nor conditions
     listing: ClassVar[str] = ""  # the word behind which one that is asked of all records lists what it is about
-    missing_as: ClassVar[str] = ""  # how missing and invalid entries count in a new question
-    also: ClassVar[tuple[str, ...]] = ()  # what else is said of it: names of fields of its own (further.py)
+    missing_as: ClassVar[str] = ""  # how missing and invalid entries count in a new query
+    also: ClassVar[tuple[str, ...]] = ()  # what else is said of it: names of fields of its own (further_fields.py)
 
     of: str = ""
     by: tuple[str, ...] = ()
@@ -89,7 +88,7 @@ class Question(Asked):
         return replace(self, within=None, unit="")
 
     def weighted(self, weight: Number) -> Self:
-        """The same question, so much more important than others in its plan.
+        """The same query, so much more important than others in its plan.
 
         >>> from dxprivacy.queries.asking import count
         >>> str(count(sex="F").weighted(2))
@@ -106,7 +105,7 @@ class Question(Asked):
         return self.title or self.words(goals=False)
 
     def words(self, *, goals: bool = True, universe: Universe | None = None) -> str:
-        """As people write it; parsing the words gives the question again.  `goals=False` leaves out target and weight.
+        """As people write it; parsing the words gives the query again.  `goals=False` leaves out target and weight.
 
         With a universe, conditions name what is counted there: a bin, or the end of the policy's range.
         """
@@ -130,7 +129,7 @@ class Question(Asked):
         return FURTHER[name].words(value)
 
     def settled(self) -> Self:
-        """The same question; refuses fields of its own that have no meaning, whoever wrote them."""
+        """The same query; refuses fields of its own that have no meaning, whoever wrote them."""
         return self
 
     @property
@@ -180,9 +179,9 @@ class Question(Asked):
             values = [v for part in plain_parts(wanted) if isinstance(part, tuple) and not is_range(part) for v in part]
             beyond = [str(v) for v in values if entry is not None and entry.beyond(v)]
             if beyond:
-                raise QuestionError(
+                raise QueryError(
                     f"{beyond[0][:60]} lies outside the range of {ref.name}",
-                    where=f"question “{self}”",
+                    where=f"query “{self}”",
                     details=[f"The policy counts a {ref.name} outside its range as the nearest end of it."],
                     hints=[("a value within the range", "the first and the last hold all that lies beyond them")],
                 )
@@ -192,16 +191,16 @@ class Question(Asked):
         grouped = [match["name"].strip() for spec in self.grouped() if (match := SPEC.fullmatch(spec.strip()))]
         for name in (*grouped, *(name for name, _ in self.where)):
             ref = resolve(name, universe)
-            if ref.fact is None or not any(ref.hides) or isinstance(ref.attribute.order(ref.fact), Cells):
+            if ref.fact is None or not any(ref.hides) or isinstance(ref.attribute.order(ref.fact), OrderedBins):
                 continue
-            raise QuestionError(
+            raise QueryError(
                 f"{name} adds up numbers that are known in steps only, so nothing can tell its values apart",
-                where=f"question “{self}”",
+                where=f"query “{self}”",
                 hints=[f"mean {name}", f"sum {name}"],
             )
 
     def _require_possible(self, universe: Universe) -> None:
-        """Conditions on one attribute that nothing fulfils at once; each by itself is looked at in any question."""
+        """Conditions on one attribute that nothing fulfils at once; each by itself is looked at in any query."""
         if len(self.where) < _SEVERAL:
             return
         masks: dict[int, Bools] = {}
@@ -210,9 +209,9 @@ class Question(Asked):
                 axis, mask = selected(name, wanted, universe)
             masks[axis] = masks.get(axis, True) & mask
             if not masks[axis].any():
-                raise QuestionError(
+                raise QueryError(
                     f"no possible record fulfils all conditions on {universe.names[axis]}",
-                    where=f"question “{self}”",
+                    where=f"query “{self}”",
                     hints=[("or", "joins conditions of which one is to hold")],
                 )
 
@@ -224,7 +223,7 @@ def _said(where: Conditions, universe: Universe | None) -> str:
     return in_words(where, {k: words for k, (n, wanted) in enumerate(where) if (words := told(n, wanted, universe))})
 
 
-_RECENT: deque[tuple[Question, Universe, Workload]] = deque(maxlen=8)
+_RECENT: deque[tuple[Query, Universe, Workload]] = deque(maxlen=8)
 
 
 def _same(one: Universe, other: Universe) -> bool:
@@ -233,24 +232,24 @@ def _same(one: Universe, other: Universe) -> bool:
 
 
 @contextmanager
-def placed(question: Asked | str) -> Iterator[None]:
-    """Errors that do not say where get the question that they are about."""
+def placed(query: Asked | str) -> Iterator[None]:
+    """Errors that do not say where get the query that they are about."""
     try:
         yield
     except DxError as error:
         if error.where:
             raise
-        at = f"question “{question}”"
+        at = f"query “{query}”"
         raise type(error)(error.what, where=at, details=error.details, hints=error.hints) from None
 
 
 def announced(bound: Workload, title: str, weight: Fraction, label: str = "") -> Workload:
-    """The rows of one question under its title, with its weight; `label` names a single answer."""
+    """The rows of one query under its title, with its weight; `label` names a single answer."""
     answers = bound.answers
     if _HALF.search("".join((title, *(a.label for a in answers)))):  # halves of two texts stay halves
-        raise QuestionError(
+        raise QueryError(
             "a title or label has half of a character (a lone surrogate), which no file can hold",
-            hints=["write the title or the labels anew"],
+            hints=["write the title or the labels again"],
         )
     if weight != 1:
         answers = tuple(changed(a, weight=weight) for a in answers)

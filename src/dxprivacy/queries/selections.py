@@ -4,10 +4,10 @@
     dx.median_of("age")                 the value in the middle
     dx.quantile_of("income", 0.9)       the value below which nine tenths lie
     dx.bin_edges("age", bins=4)         edges that cut the records into bins of equal size
-    dx.closest(questions, targets)      which of several public guesses fits best
+    dx.closest(queries, targets)      which of several public guesses fits best
 
-None of them needs the number of records: shares of it are rows themselves (`2 #(<= v) - n` counts +1 up to v and -1
-beyond), so that they also work where it is private.  Invalid entries (`other`) take no part.
+None of them needs the number of records: proportions of it are rows themselves (`2 #(<= v) - n` counts +1 up to v and
+-1 beyond), so that they also work where it is private.  Invalid entries (`other`) take no part.
 """
 
 import math
@@ -20,21 +20,99 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, TooLarge, UsageError
-from dxprivacy.exact.arrays import Ints
+from dxprivacy.errors import QueryError, TooLarge, UsageError
+from dxprivacy.exact.arrays import Ints, read_only
 from dxprivacy.exact.rounding import Number, exact, number_text
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.asking import gather, quantile_of, table
-from dxprivacy.queries.candidates import Candidates, candidates
 from dxprivacy.queries.grouping import Grouping, group, resolve
 from dxprivacy.queries.kinds.counts import Count
 from dxprivacy.queries.kinds.quantiles import Quantiles
-from dxprivacy.queries.query import Question
+from dxprivacy.queries.query import Query
 from dxprivacy.queries.strategy_rows import Steps
 from dxprivacy.universe.answers import Linear
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
-from dxprivacy.wording import OneLine
+from dxprivacy.wording import OneLine, repr_of_half_built
+
+# -- Candidates and their scores: what a selection is made among, bound to a universe, in whole numbers ----------------
+# The score of candidate r is `u_r = -max_t (sign_t (A x)_row(t) - offset_t)` over its terms t, with signs -1, 0 or 1.
+# That is one form for many scores: the largest row (sign -1), the rows closest to public targets (both signs), the rank
+# of a value (below it, above it, and a constant 0).
+#
+# Sensitivity (Definition 5 of the paper): replacing record i by j moves every term by at most |A_ki - A_kj| of its row,
+# and a maximum moves by no more than the most that any of its terms does.  So every score moves by at most `D(i, j) =
+# max_k |A_ki - A_kj|`, which `SelectionCost` compares with the policy.
+
+
+Term = tuple[int, int, int]
+"""Row, sign and offset."""
+
+
+@repr_of_half_built
+@dataclass(frozen=True, eq=False, repr=False)
+class Candidates:
+    """What can be chosen, the rows that are counted for it, and how the scores follow from them."""
+
+    queries: Stack
+    workload: Workload
+    labels: tuple[str, ...]
+    starts: Ints  # the first term of each candidate
+    rows: Ints
+    signs: Ints
+    offsets: Ints
+    unit: Fraction  # what one step of a score means to people
+    measure: str  # what a score that falls short is, in words: "records fewer"
+
+    def __post_init__(self) -> None:
+        if len(self.labels) < 2:
+            given = "one candidate" if self.labels else "no candidates"
+            raise QueryError(f"{given}: there is nothing to choose", hints=["give at least two"])
+        # A score that counted a row twice would move twice as far as the certificate says.
+        if not np.isin(self.signs, (-1, 0, 1)).all() or not len(self.rows) == len(self.signs) == len(self.offsets):
+            raise QueryError("a score follows each of its rows once, up or down")
+        for name in ("starts", "rows", "signs", "offsets"):
+            object.__setattr__(self, name, read_only(np.array(getattr(self, name), dtype=np.int64)))
+        used = np.unique(self.rows)
+        if len(used) != self.workload.rows:
+            raise QueryError("a row that no candidate's score uses")
+
+    def __repr__(self) -> str:
+        return f"Candidates({len(self.labels):,} over {self.workload.rows:,} rows)"
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def scores(self, answers: Ints) -> Ints:
+        """The score of every candidate, from the rows' exact answers: as secret as these."""
+        return np.asarray(-np.maximum.reduceat(self.signs * answers[self.rows] - self.offsets, self.starts))
+
+    def largest(self, records: int) -> int:
+        """The largest absolute score that so many records can give."""
+        return self.workload.largest * records + int(np.abs(self.offsets).max(initial=0))
+
+
+def candidates(
+    queries: Stack,
+    workload: Workload,
+    labels: Sequence[str],
+    terms: Sequence[Sequence[Term]],
+    *,
+    unit: Fraction,
+    measure: str,
+) -> Candidates:
+    """Candidates from the terms of each."""
+    lengths = [len(some) for some in terms]
+    if 0 in lengths or len(lengths) != len(labels):
+        raise QueryError("every candidate needs a score")
+    table: Ints = np.array([t for some in terms for t in some], dtype=np.int64).reshape(-1, 3)
+    starts: Ints = np.cumsum([0, *lengths[:-1]]).astype(np.int64)[: len(lengths)]
+    rows, signs, offsets = (np.ascontiguousarray(table[:, k]) for k in range(3))
+    return Candidates(queries, workload, tuple(labels), starts, rows, signs, offsets, unit, measure)
+
+
+# -- What to choose by the data ----------------------------------------------------------------------------------------
+
 
 MOST_CANDIDATES = 1 << 20
 MOST_VALUES = 2_000  # along which ranks are taken: as many rows of as many numbers
@@ -57,44 +135,44 @@ class Pick(OneLine, ABC):
         """For JSON."""
 
     def require_honest(self, universe: Universe) -> None:
-        """Refuse a choice by questions that would count something else than they say."""
+        """Refuse a selection by queries that would count something else than they say."""
 
 
 class _AmongAnswers(Pick):
-    """A choice among the answers of questions."""
+    """A selection among the answers of queries."""
 
-    questions: Stack
+    queries: Stack
 
     def require_honest(self, universe: Universe) -> None:
-        self.questions.require_honest(universe)
+        self.queries.require_honest(universe)
 
 
 @dataclass(frozen=True)
 class Largest(_AmongAnswers):
     """The largest of several counts or sums."""
 
-    questions: Stack
+    queries: Stack
 
     def on(self, universe: Universe) -> Candidates:
         """Each answer is a candidate, its row the score."""
-        workload = self.questions.on(universe)
+        workload = self.queries.on(universe)
         recipes = [(a.label, a.recipe) for a in workload.answers]
         linear = [(label, r) for label, r in recipes if isinstance(r, Linear)]
         if len(linear) < len(recipes):
-            raise QuestionError(
+            raise QueryError(
                 "means of groups are ratios: how far one record moves them is not known",
-                where=f"choice “{self}”",
+                where=f"selection “{self}”",
                 hints=[("largest sum …", "a sum is linear")],
             )
         factors = {r.factor for _, r in linear}
-        asks = {type(q) for q in self.questions.questions if isinstance(q, Question)}
+        asks = {type(q) for q in self.queries.queries if isinstance(q, Query)}
         if len(factors) > 1 or len(asks) > 1 or len({r.per_record for _, r in linear}) > 1:
-            raise QuestionError("answers in different units cannot be compared", where=f"choice “{self}”")
+            raise QueryError("answers in different units cannot be compared", where=f"selection “{self}”")
         _require_few(len(linear), MOST_CANDIDATES, str(self))
-        counts = all(isinstance(q, Count) for q in self.questions.questions)
+        counts = all(isinstance(q, Count) for q in self.queries.queries)
         unit = next(iter({a.unit for a in workload.answers}))
         return candidates(
-            self.questions,
+            self.queries,
             workload,
             [label for label, _ in linear],
             [[(r.row, -1, 0)] for _, r in linear],
@@ -103,58 +181,58 @@ class Largest(_AmongAnswers):
         )
 
     def __str__(self) -> str:
-        if len(self.questions.questions) == 1:
-            (only,) = self.questions.questions
+        if len(self.queries.queries) == 1:
+            (only,) = self.queries.queries
             if isinstance(only, Count) and only.by:
                 return f"most common {only.name.removeprefix('count by ')}"
-        return "largest " + " + ".join(q.name for q in self.questions.questions)
+        return "largest " + " + ".join(q.name for q in self.queries.queries)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"choose": "largest", "questions": self.questions.to_dict()}
+        return {"select": "largest", "queries": self.queries.to_dict()}
 
 
 @dataclass(frozen=True)
 class Closest(_AmongAnswers):
     """Which of several public answers is closest to the data: the least largest difference."""
 
-    questions: Stack
+    queries: Stack
     targets: tuple[tuple[str, tuple[Fraction, ...]], ...]
 
     def on(self, universe: Universe) -> Candidates:
         """Each set of targets is a candidate."""
-        workload = self.questions.on(universe)
+        workload = self.queries.on(universe)
         if not all(isinstance(a.recipe, Linear) and not a.recipe.per_record for a in workload.answers):
-            raise QuestionError("public guesses are compared with counts and sums", where=f"choice “{self}”")
+            raise QueryError("public guesses are compared with counts and sums", where=f"selection “{self}”")
         if len(set(workload.units)) > 1:
-            raise QuestionError("answers in different units cannot be compared", where=f"choice “{self}”")
+            raise QueryError("answers in different units cannot be compared", where=f"selection “{self}”")
         _require_few(len(self.targets) * workload.rows, MOST_CANDIDATES, str(self))
         unit = workload.units[0]
         terms = []
         for label, values in self.targets:
             if len(values) != workload.rows:
-                raise QuestionError(f"“{label}” has {len(values)} targets for {workload.rows} answers")
+                raise QueryError(f"“{label}” has {len(values)} targets for {workload.rows} answers")
             whole = [v / unit for v in values]
             if any(v.denominator != 1 or abs(v) >= 1 << 50 for v in whole):
-                raise QuestionError(
+                raise QueryError(
                     f"“{label}” has a target that is no whole number of {number_text(unit)}",
                     hints=["round the targets: they are public"],
                 )
             terms.append([t for k, v in enumerate(whole) for t in ((k, 1, int(v)), (k, -1, -int(v)))])
         labels = [label for label, _ in self.targets]
         measure = "further off in its worst answer than the closest one"
-        return candidates(self.questions, workload, labels, terms, unit=unit, measure=measure)
+        return candidates(self.queries, workload, labels, terms, unit=unit, measure=measure)
 
     def __str__(self) -> str:
         return f"closest of {len(self.targets):,} guesses"
 
     def to_dict(self) -> dict[str, Any]:
         targets = [[label, [str(v) for v in values]] for label, values in self.targets]
-        return {"choose": "closest", "questions": self.questions.to_dict(), "targets": targets}
+        return {"select": "closest", "queries": self.queries.to_dict(), "targets": targets}
 
 
 @dataclass(frozen=True)
 class Quantile(Pick):
-    """The value v with at most a share `at` of the records below it, and at least that share up to it.
+    """The value v with at most a proportion `at` of the records below it, and at least that proportion up to it.
 
     With at = a/b the score is `-max(0, b #(< v) - a n, a n - b #(<= v))`: by how many records its rank is off, times b.
     It is 0 for the quantile itself, also where many records share one value.  n counts the valid entries.
@@ -170,7 +248,7 @@ class Quantile(Pick):
         if count > MOST_VALUES:
             raise TooLarge(
                 f"ranks along {count:,} values are more than {MOST_VALUES:,}",
-                where=f"choice “{self}”",
+                where=f"selection “{self}”",
                 hints=[(_coarser(self.of, universe), "counts many values together")],
             )
         a, b = self.at.numerator, self.at.denominator
@@ -185,7 +263,7 @@ class Quantile(Pick):
         return f"median {self.of}" if self.at == Fraction(1, 2) else f"quantile {number_text(self.at)} of {self.of}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"choose": "quantile", "of": self.of, "at": str(self.at)}
+        return {"select": "quantile", "of": self.of, "at": str(self.at)}
 
 
 @dataclass(frozen=True)
@@ -205,13 +283,13 @@ class BinEdges(Pick):
         steps = len(grouping.labels)
         sets = math.comb(steps - 1, self.bins - 1)
         if sets < 1:
-            raise QuestionError(
-                f"{self.of} has {steps:,} steps, too few for {self.bins} bins", where=f"choice “{self}”"
+            raise QueryError(
+                f"{self.of} has {steps:,} steps, too few for {self.bins} bins", where=f"selection “{self}”"
             )
         if sets > MOST_CUTS:
             raise TooLarge(
                 f"{sets:,} sets of edges are more than {MOST_CUTS:,}",
-                where=f"choice “{self}”",
+                where=f"selection “{self}”",
                 hints=["fewer bins, or wider steps"],
             )
         edges = [(0, *cuts, steps) for cuts in combinations(range(1, steps), self.bins - 1)]
@@ -233,7 +311,7 @@ class BinEdges(Pick):
         return f"{self.bins} bins of {self.of}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"choose": "bins", "of": self.of, "bins": self.bins}
+        return {"select": "bins", "of": self.of, "bins": self.bins}
 
 
 def most_common(what: Any) -> Largest:
@@ -246,7 +324,7 @@ def most_common(what: Any) -> Largest:
 
 
 def quantile(of: str, at: Number) -> Quantile:
-    """The value up to which a share of the records lies, between 0 and 1; `income/5000` in wider steps.
+    """The value up to which a proportion of the records lies, between 0 and 1; `income/5000` in wider steps.
 
     >>> str(quantile("income", 0.9)), str(quantile("age", "0.5"))
     ('quantile 0.9 of income', 'median age')
@@ -255,11 +333,11 @@ def quantile(of: str, at: Number) -> Quantile:
 
 
 def as_pick(asked: Quantiles) -> Quantile:
-    """The choice that a question for a quantile is, by itself; one with groups or conditions is for a plan."""
+    """The selection that a query for a quantile is, by itself; one with groups or conditions is for a plan."""
     if asked.by or asked.where or len(asked.at) > 1 or asked.width or asked.within is not None:
-        raise QuestionError(
-            "a choice is a single value of all records",
-            where=f"choice “{asked}”",
+        raise QueryError(
+            "a selection is a single value of all records",
+            where=f"selection “{asked}”",
             hints=[("session.plan(…)", "answers by groups, under conditions and several at once")],
         )
     return Quantile(asked.of, asked.at[0])
@@ -276,7 +354,7 @@ def bin_edges(of: str, *, bins: int) -> BinEdges:
     return BinEdges(_name(of), bins)
 
 
-def closest(questions: Any, targets: Mapping[str, Sequence[Number]]) -> Closest:
+def closest(queries: Any, targets: Mapping[str, Sequence[Number]]) -> Closest:
     """Which of several public sets of answers is closest to the data, by the largest difference.
 
     >>> str(closest(table("sex"), {"even": [50, 50], "mostly F": [20, 80]}))
@@ -285,7 +363,7 @@ def closest(questions: Any, targets: Mapping[str, Sequence[Number]]) -> Closest:
     if not isinstance(targets, Mapping):
         raise UsageError("targets have names", hints=['{"last year": [50, 50], "even": [40, 60]}'])
     named = [(str(k), tuple(Fraction(exact(v, what="a target")) for v in values)) for k, values in targets.items()]
-    return Closest(gather(questions), tuple(named))
+    return Closest(gather(queries), tuple(named))
 
 
 def _name(of: object) -> str:
@@ -296,15 +374,15 @@ def _name(of: object) -> str:
 
 def _require_few(count: int, most: int, what: str) -> None:
     if count > most:
-        raise TooLarge(f"{count:,} candidates are more than {most:,}", where=f"choice “{what}”")
+        raise TooLarge(f"{count:,} candidates are more than {most:,}", where=f"selection “{what}”")
 
 
 def _ordered(spec: str, universe: Universe, what: str) -> Grouping:
     """The groups of an ordered attribute or property, in their order."""
     ref = resolve(spec.partition("/")[0].partition("[")[0].strip(), universe)
     if ref.attribute.order(ref.fact) is None:
-        raise QuestionError(
-            f"{ref.name} has no order", where=f"choice “{what}”", hints=[(f"most common {ref.name}", "needs none")]
+        raise QueryError(
+            f"{ref.name} has no order", where=f"selection “{what}”", hints=[(f"most common {ref.name}", "needs none")]
         )
     return group(spec, universe)
 
@@ -340,7 +418,7 @@ def _along(
 ) -> Candidates:
     """Candidates whose rows depend on one attribute."""
     if len(labels) < 2:
-        raise QuestionError(f"{grouping.name} has a single value: there is nothing to choose")
+        raise QueryError(f"{grouping.name} has a single value: there is nothing to choose")
     asked = Stack((Steps.from_rows(universe.names[grouping.axis], rows),))
     workload: Workload = asked.on(universe)
     return candidates(asked, workload, labels, terms, unit=unit, measure=measure)

@@ -1,4 +1,4 @@
-"""Questions back from JSON, as plans and ledgers keep them; whatever is no question is refused with our own error."""
+"""Queries back from JSON, as plans and ledgers keep them; whatever is no query is refused with our own error."""
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
@@ -6,39 +6,37 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.errors import QueryError, UsageError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.rounding import in_range, written_fraction
 from dxprivacy.queries.asked import Asked, importance, target
 from dxprivacy.queries.assembling import assemble
 from dxprivacy.queries.further_fields import FURTHER, conditions_from_json
-from dxprivacy.queries.kinds.matrix_query import Matrix
-from dxprivacy.queries.query import Question
+from dxprivacy.queries.kinds.matrix_query import MatrixQuery
+from dxprivacy.queries.query import Query
 from dxprivacy.queries.strategy_rows import Picked, steps_from_dict, tally_from_dict
 
 
 def from_dict(data: Mapping[str, Any]) -> Asked:
-    """A question back from JSON.
+    """A query back from JSON.
 
     >>> print(from_dict({"ask": "count", "by": ["sex"], "within": "10"}))
     count by sex within 10
     """
     try:
-        return _READERS.get(data["ask"], _question_from_dict)(data)
+        return _READERS.get(data["ask"], _query_from_dict)(data)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, UsageError):
-        raise QuestionError(
-            "not a question that this version knows", hints=[("question.to_dict()", "writes one")]
-        ) from None
+        raise QueryError("not a query that this version knows", hints=[("query.to_dict()", "writes one")]) from None
 
 
-def listed_rows(questions: Iterable[Any]) -> int:
-    """How many rows the questions of a file list one by one, said by their shapes: for a look before they are made.
+def listed_rows(queries: Iterable[Any]) -> int:
+    """How many rows the queries of a file list one by one, said by their shapes: for a look before they are made.
 
     >>> listed_rows([{"ask": "count"}, {"ask": "matrix", "shape": [3, 2]}, {"ask": "row", "of": {"shape": [9, 1]}}])
     12
     """
     rows = 0
-    for asked in questions:
+    for asked in queries:
         of = asked.get("of")
         shape = asked.get("shape") or (of.get("shape") if isinstance(of, Mapping) else None)
         rows += max(0, shape[0]) if shape else 0
@@ -54,7 +52,7 @@ def _picked_from_dict(data: Mapping[str, Any]) -> Picked:
     return Picked(whole, data["row"])
 
 
-def _question_from_dict(data: Mapping[str, Any]) -> Question:
+def _query_from_dict(data: Mapping[str, Any]) -> Query:
     named = {key: data.get(key, "") for key in ("of", "unit", "title")}
     by = tuple(data.get("by", ()))
     if not all(isinstance(name, str) for name in (data["ask"], *named.values(), *by)):
@@ -71,7 +69,7 @@ def _question_from_dict(data: Mapping[str, Any]) -> Question:
     )
 
 
-def _matrix_from_dict(data: Mapping[str, Any]) -> Matrix:
+def _matrix_from_dict(data: Mapping[str, Any]) -> MatrixQuery:
     from scipy.sparse import csr_array
 
     places = list(zip(data["rows"], data["columns"], strict=True))
@@ -87,7 +85,7 @@ def _matrix_from_dict(data: Mapping[str, Any]) -> Matrix:
         raise ValueError("labels")
     dense = whole.toarray() if whole.shape[0] * whole.shape[1] <= 5_000_000 else whole
     goals = (_within_from_dict(data), _weight_from_dict(data))
-    return Matrix(dense, factor, bias, labels, *goals)
+    return MatrixQuery(dense, factor, bias, labels, *goals)
 
 
 def _within_from_dict(data: Mapping[str, Any]) -> Fraction | None:
@@ -108,4 +106,4 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], Asked]] = {
     "row": _picked_from_dict,
     "matrix": _matrix_from_dict,
 }
-"""What a plan asks in place of people; everything else is one of their questions, or refused."""
+"""What a plan asks in place of people; everything else is one of their queries, or refused."""

@@ -1,13 +1,14 @@
-"""Questions that a plan puts to the data in place of the user's, because their answers tell more.
+"""Queries that a plan puts to the data in place of the user's, because their answers tell more.
 
     Tally     one count per combination of groups of values; along a weighted attribute a difference instead
     Steps     rows along one attribute, given by where they jump: prefixes, ramps, mixtures of cells
-    Picked    one row of another question: what an adaptive mechanism measures after it chose
+    Picked    one row of another query: what an adaptive mechanism measures after it chose
 
-They are frozen and serializable like all questions, so that ledgers, plans and verifiers treat them alike.  Nobody
+They are frozen and serializable like all queries, so that ledgers, plans and verifiers treat them alike.  Nobody
 types them: a planner builds them.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,12 +16,86 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.queries.asked import Asked, Stack
+from dxprivacy.queries.kinds.counts import Count
+from dxprivacy.queries.kinds.matrix_query import MatrixQuery
 from dxprivacy.universe.blocks import AlongAxis, Block, Factor, OneHot
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import RowByRow, Workload
+
+# -- Tables in explicit matrices: rows that count every combination of some attributes are asked for as such tables ----
+# A plan of tables is found by their structure, in a second where the same rows as a matrix take minutes, and has less
+# noise.  Nothing is guessed: a table is taken for rows only where it counts the same records, row by row.
+
+
+_MOST_ENTRIES = 50_000_000
+
+
+def recognized(asked: Stack, universe: Universe) -> Stack:
+    """The same rows in the same order; matrices that are nothing but tables as these.
+
+    >>> from dxprivacy.universe.attributes.listed_values import Values
+    >>> u = Universe([Values(name="sex", values=("F", "M")), Values(name="job", values=("Y", "N"))])
+    >>> by_job = np.tile(np.eye(2, 3, dtype=np.int64), 3)  # the third column of each sex: neither
+    >>> [str(q) for q in recognized(Stack((MatrixQuery(by_job),)), u).queries]
+    ['count by job']
+    """
+    found: list[Asked] = []
+    for query in asked.queries:
+        found += (isinstance(query, MatrixQuery) and _tables(query, universe)) or [query]
+    return Stack(tuple(found), asked.notes)
+
+
+def _tables(query: MatrixQuery, universe: Universe) -> list[Count] | None:
+    """All rows of a matrix as tables, or None where some are not."""
+    whole = query.whole
+    if query.labels or query.factor != 1 or query.bias or len(universe.attributes) < 2:
+        return None
+    if universe.absent is not None or whole.shape[1] != universe.cells:
+        return None
+    if whole.shape[0] * universe.cells > _MOST_ENTRIES:
+        return None
+    entries: Ints = np.asarray(whole if isinstance(whole, np.ndarray) else whole.todense(), dtype=np.int64)
+    out: list[Count] = []
+    start = 0
+    while start < len(entries):
+        found = _table(entries[start:], query, universe)
+        if found is None:
+            return None
+        table, rows = found
+        out.append(table)
+        start += rows
+    return out
+
+
+def _table(entries: Ints, query: MatrixQuery, universe: Universe) -> tuple[Count, int] | None:
+    """The table that the first rows are, and how many rows it has.
+
+    Its attributes are those along which the first row counts the first value alone.
+    """
+    counted = entries[0].reshape(universe.shape) != 0
+    axes = [a for a in range(counted.ndim) if universe.shape[a] > 1 and not np.moveaxis(counted, a, 0)[1:].any()]
+    if not axes or math.prod(universe.attributes[a].listed for a in axes) > len(entries):
+        return None
+    names = tuple(universe.names[a] for a in axes)
+    table = Count(by=names, within=query.within, weight=query.weight)
+    try:
+        (block,) = table.on(universe).blocks
+    except QueryError:  # a name that is read otherwise in a query, such as `age/2`
+        return None
+    if not isinstance(block, OneHot) or block.rows > len(entries):
+        return None
+    cells = np.arange(universe.cells, dtype=np.int64)
+    row, value = block.place(cells)
+    same = np.zeros((block.rows, universe.cells), dtype=np.int64)
+    same[row[value != 0], cells[value != 0]] = value[value != 0]
+    return (table, block.rows) if np.array_equal(same, entries[: block.rows]) else None
+
+
+# -- Queries that a plan puts to the data in place of the user's, because their answers tell more ----------------------
+
 
 MOST_ROWS = 2_000_000
 
@@ -52,10 +127,10 @@ class Tally(Asked):
         for part in self.over:
             axis = universe.axis(part.of)
             if axis in factors or not len(part.groups) == len(part.weights) == universe.shape[axis] or part.count < 1:
-                raise QuestionError(f"a tally does not fit {part.of}")
+                raise QueryError(f"a tally does not fit {part.of}")
             rows *= part.count
             if rows > MOST_ROWS:
-                raise QuestionError(f"a tally of more than {MOST_ROWS:,} rows")
+                raise QueryError(f"a tally of more than {MOST_ROWS:,} rows")
             factors[axis] = Factor(np.array(part.groups, np.int64), np.array(part.weights, np.int64))
             sizes[axis] = part.count
         return _rows(universe, OneHot(universe, factors, sizes), str(self))
@@ -106,37 +181,37 @@ class Steps(Asked):
 
 @dataclass(frozen=True)
 class Picked(Asked):
-    """One row of a question, counted from 0, as a question of its own; target, weight and title are not the row's.
+    """One row of a query, counted from 0, as a query of its own; target, weight and title are not the row's.
 
     >>> from dxprivacy.queries.asking import marginals
     >>> str(Picked(marginals(2), 41))
     'row 42 of marginals 2'
     """
 
-    question: Asked
+    query: Asked
     row: int
 
     def __post_init__(self) -> None:
-        question = self.question
-        of_a_row = isinstance(question, Picked) or not isinstance(question, Asked)
+        query = self.query
+        of_a_row = isinstance(query, Picked) or not isinstance(query, Asked)
         if of_a_row or type(self.row) is not int or self.row < 0:
-            raise QuestionError("a row is picked from one question, and counted from 0")
-        object.__setattr__(self, "question", question.rows_only())
+            raise QueryError("a row is picked from one query, and counted from 0")
+        object.__setattr__(self, "query", query.rows_only())
 
     def on(self, universe: Universe) -> Workload:
         """The row over a universe; called like the answer that it is, if it is one by itself."""
-        return replace(self.question.on(universe).row(self.row), titles=(str(self),))
+        return replace(self.query.on(universe).row(self.row), titles=(str(self),))
 
     def __str__(self) -> str:
         """Which row, counted from 1."""
-        return f"row {self.row + 1} of {self.question}"
+        return f"row {self.row + 1} of {self.query}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"ask": "row", "of": self.question.to_dict(), "row": self.row}
+        return {"ask": "row", "of": self.query.to_dict(), "row": self.row}
 
 
-def pick(questions: Stack, row: int, universe: Universe) -> Picked:
-    """Row `row`, counted from 0, of all that several questions ask for together, as a question of its own.
+def pick(queries: Stack, row: int, universe: Universe) -> Picked:
+    """Row `row`, counted from 0, of all that several queries ask for together, as a query of its own.
 
     >>> from dxprivacy.queries.asking import gather
     >>> from dxprivacy.universe.universe import Universe
@@ -144,12 +219,12 @@ def pick(questions: Stack, row: int, universe: Universe) -> Picked:
     row 2 of count by element
     """
     before = 0
-    for question in questions.questions:
-        rows = question.on(universe).rows
+    for query in queries.queries:
+        rows = query.on(universe).rows
         if before <= row < before + rows:
-            return question if isinstance(question, Picked) else Picked(question, row - before)
+            return query if isinstance(query, Picked) else Picked(query, row - before)
         before += rows
-    raise QuestionError(f"there is no row {row + 1} among {before:,}")
+    raise QueryError(f"there is no row {row + 1} among {before:,}")
 
 
 def _rows(universe: Universe, block: Block, title: str) -> Workload:

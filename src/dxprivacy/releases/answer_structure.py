@@ -1,6 +1,6 @@
 """What is publicly known about the answers of a release: which cannot be negative, which are whole, which are tables.
 
-It follows from the questions and the universe that stand in the release, never from its values.
+It follows from the queries and the universe that stand in the release, never from its values.
 """
 
 from collections.abc import Hashable
@@ -19,7 +19,7 @@ from dxprivacy.universe.workload import Workload
 
 
 @dataclass(frozen=True)
-class Axis:
+class AnswerAxis:
     """An attribute of a table: its groups identify it; `complete` if every record is in one of them."""
 
     key: Hashable
@@ -29,13 +29,13 @@ class Axis:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class AnswerPart:
     """The answers of one block of rows, in the order of the rows: their places among all answers."""
 
     places: Ints
     nonnegative: bool  # no record counts negatively
     whole: bool
-    table: tuple[Axis, ...] | None  # counts, each record at most once
+    table: tuple[AnswerAxis, ...] | None  # counts, each record at most once
 
     @property
     def complete(self) -> bool:
@@ -43,7 +43,7 @@ class Part:
         return self.table is not None and all(axis.complete for axis in self.table)
 
 
-def parts_of(release: Release) -> list[Part]:
+def parts_of(release: Release) -> list[AnswerPart]:
     """The answers that are rows of the workload, block by block; ratios are none."""
     workload = _workload(release)
     rows: dict[int, int] = {}
@@ -59,7 +59,7 @@ def parts_of(release: Release) -> list[Part]:
         counts = all(r.single is not None and not r.is_mean and r.factor.denominator == 1 for r in recipes)
         plain = isinstance(block, OneHot) and block.unit == 1 and _ones(block)
         out.append(
-            Part(
+            AnswerPart(
                 np.array(places, dtype=np.int64),
                 _nonnegative(block),
                 counts,
@@ -72,12 +72,12 @@ def parts_of(release: Release) -> list[Part]:
 def _workload(release: Release) -> Workload:
     try:
         universe = Universe.from_spec(release.facts["universe"]["attributes"])
-        workload = Stack(tuple(from_dict(q) for q in release.facts["questions"])).on(universe)
+        workload = Stack(tuple(from_dict(q) for q in release.facts["queries"])).on(universe)
         same = workload.digest == release.facts["workload"] and len(workload.answers) == len(release.answers)
     except (KeyError, TypeError, ValueError, AttributeError, DxError):
         same = False
     if not same:
-        raise UsageError("the release does not say which questions it answers", hints=["dxp verify release.json"])
+        raise UsageError("the release does not say which queries it answers", hints=["dxp verify release.json"])
     return workload
 
 
@@ -97,12 +97,12 @@ def _ones(block: OneHot) -> bool:
     return all(bool(((f.values == 1) | (f.groups < 0)).all()) for f in block.factors.values())
 
 
-def _axes(block: OneHot) -> tuple[Axis, ...]:
+def _axes(block: OneHot) -> tuple[AnswerAxis, ...]:
     """In the order of the rows, the last one fastest."""
     out = []
     for axis, size in block.sizes.items():
         groups = block.factors[axis].groups
         listed = block.universe.attributes[axis].listed
         inside, without = bool((groups >= 0).all()), bool((groups[:listed] >= 0).all())
-        out.append(Axis((axis, groups.tobytes()), size, inside, without))
+        out.append(AnswerAxis((axis, groups.tobytes()), size, inside, without))
     return tuple(out)

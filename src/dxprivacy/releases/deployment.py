@@ -24,7 +24,7 @@ _EXACT = (
 
 
 @dataclass(frozen=True)
-class Made:
+class DeploymentFacts:
     """What kind of product it is, by which mechanism it was made, what of it has no noise, and how good it is."""
 
     mechanism: str
@@ -34,16 +34,17 @@ class Made:
 
 
 def deployment_of(
-    made: Made, facts: Mapping[str, Any], guarantee: Sequence[str], records: int | None
+    made: DeploymentFacts, facts: Mapping[str, Any], guarantee: Sequence[str], records: int | None
 ) -> dict[str, Any]:
     """The record of a release.
 
-    >>> deployment_of(Made("noise", "good"), {}, ["If any one record …", "Added …", "In plain …"], 5)["url_slug"]
+    >>> guarantee = ["If any one record …", "Added …", "In plain …"]
+    >>> deployment_of(DeploymentFacts("noise", "good"), {}, guarantee, 5)["url_slug"]
     'FILL IN: letters, digits and -, for the address of the entry'
     """
     policy, ledger = facts.get("policy") or {}, facts.get("ledger") or {}
-    unit = str(policy.get("unit", ""))
-    units = facts.get("people") if unit.startswith("people") else records
+    neighbors = str(policy.get("neighbors", ""))
+    units = facts.get("people") if neighbors.startswith("people") else records
     return {
         "url_slug": f"{FILL_IN}: letters, digits and -, for the address of the entry",
         "deployment": {
@@ -62,9 +63,9 @@ def deployment_of(
             "dp_variant": {
                 "variant_name": "Pure DP" if _one_epsilon(policy) else "Custom",
                 "data_domain": _domain(facts),
-                "unprotected_quantities": _sentences([*_public(unit, units, facts), *made.unprotected]) or "None.",
+                "unprotected_quantities": _sentences([*_public(neighbors, units, facts), *made.unprotected]) or "None.",
             },
-            "privacy_loss": _loss(unit, units, facts, guarantee),
+            "privacy_loss": _loss(neighbors, units, facts, guarantee),
             "deployment_model": {
                 "model_name": "Central",
                 "trust_assumptions": f"{FILL_IN}: who holds the data, the policy and the ledger (docs/trust.md)",
@@ -80,8 +81,8 @@ def deployment_of(
     }
 
 
-def _loss(unit: str, units: int | None, facts: Mapping[str, Any], guarantee: Sequence[str]) -> dict[str, Any]:
-    people = unit.startswith("people")
+def _loss(neighbors: str, units: int | None, facts: Mapping[str, Any], guarantee: Sequence[str]) -> dict[str, Any]:
+    people = neighbors.startswith("people")
     worst = facts.get("worst_case_epsilon")
     number = {} if units is None else {"number_of_privacy_units": units}
     details = list(guarantee[1:])
@@ -96,8 +97,8 @@ def _loss(unit: str, units: int | None, facts: Mapping[str, Any], guarantee: Seq
     }
 
 
-def _implementation(made: Made, facts: Mapping[str, Any], ledger: Mapping[str, Any]) -> dict[str, str]:
-    so_far, share = ledger.get("worst_case_epsilon"), facts.get("share")
+def _implementation(made: DeploymentFacts, facts: Mapping[str, Any], ledger: Mapping[str, Any]) -> dict[str, str]:
+    so_far, budget = ledger.get("worst_case_epsilon"), facts.get("budget")
     added = "" if so_far is None else f" All entries so far together are ε = {digits(so_far)} in standard-DP terms."
     rule = (facts.get("certificate") or {}).get("rule")
     proof = f" Certified for every pair of possible records (rule: {rule})." if rule else ""
@@ -110,7 +111,7 @@ def _implementation(made: Made, facts: Mapping[str, Any], ledger: Mapping[str, A
         + f" Timing, platform, access control: {FILL_IN}",
         "composition": escaped(
             "Losses are added for each pair of possible records, in a ledger that refuses what would exceed the policy "
-            f"on any pair (sequential composition). This release may use {share or 'a part'} of every pair's ε; it is "
+            f"on any pair (sequential composition). This release may use {budget or 'a part'} of every pair's ε; it is "
             f"entry {ledger.get('entry', '?')}.{added}"
         ),
         "post_processing": escaped(made.post_processing),
@@ -140,10 +141,10 @@ def _domain(facts: Mapping[str, Any]) -> str:
     return escaped(f"{told}Every table that can be given; entries outside of the policy count as other.")
 
 
-def _public(unit: str, units: int | None, facts: Mapping[str, Any]) -> list[str]:
+def _public(neighbors: str, units: int | None, facts: Mapping[str, Any]) -> list[str]:
     if units is None:
         return []
-    what = "people" if unit.startswith("people") else "records"
+    what = "people" if neighbors.startswith("people") else "records"
     return [f"The number of {what} ({units:,}{without_key(facts)}) is treated as public."]
 
 

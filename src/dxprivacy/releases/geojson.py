@@ -6,14 +6,206 @@ those that they hold.
 
 import json
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
-from dxprivacy.errors import Hint, UsageError
+import numpy as np
+
+from dxprivacy.errors import DxError, Hint, UsageError
+from dxprivacy.exact.arrays import Floats
 from dxprivacy.releases.answer_tables import AnswerTable, tables_of
-from dxprivacy.releases.map_cells import DEGREES, between
-from dxprivacy.releases.place_coordinates import on_earth, places_of
 from dxprivacy.releases.release_base import Released
+from dxprivacy.universe.attributes.attribute_kinds import attribute_from_spec
+from dxprivacy.universe.attributes.listed_points import Points
+from dxprivacy.universe.plane import Plane
+
+# -- Answers that are cells of a map: how they are called, and which of them people look at first ----------------------
+
+
+DEGREES, PLANE = ("latitude", "longitude"), ("x", "y")
+
+
+def is_map(table: AnswerTable[Any]) -> bool:
+    """Whether answers are cells by two coordinates, perhaps within groups."""
+    sides = table.columns[-2:]
+    return sides in (DEGREES, PLANE) and all(between(text) for text in table.groups[0][-2:])
+
+
+def is_clear(row: Any, cells: int) -> bool:
+    """Whether a cell stands out of the noise of so many: hardly any of all of them does so by chance."""
+    return bool(row.value > 0 and row.value >= clear_from(float(row.value - row.low), cells))
+
+
+def clear_from(half_width: float, cells: int) -> float:
+    """How much a cell must hold to stand out of the noise of so many, of which this covers 95 % in each.
+
+    Noise of 95 % width h is beyond h ln(2 cells / 0.05) / ln 20 in one of them with a probability of 2.5 % at most.
+    """
+    return half_width * math.log(40 * cells) / math.log(20)
+
+
+def fullest_first(table: AnswerTable[Any]) -> AnswerTable[Any]:
+    """The same cells, those that hold most first."""
+    order = sorted(range(len(table)), key=lambda k: -table.answers[k].value)
+    return replace(
+        table,
+        groups=tuple(table.groups[k] for k in order),
+        answers=tuple(table.answers[k] for k in order),
+        places=tuple(table.places[k] for k in order),
+    )
+
+
+def clear_cells(table: AnswerTable[Any]) -> int:
+    """How many of its cells stand out of the noise."""
+    return sum(is_clear(row, len(table)) for row in table.answers)
+
+
+def between(text: str) -> tuple[float, float] | None:
+    """`48.1 to 48.2`, as cells of a map are called; None for anything else.
+
+    >>> between("-1.5 to 0.25"), between("1/3 to 2/3"), between("B to C"), between("2 to 1")
+    ((-1.5, 0.25), (0.3333333333333333, 0.6666666666666666), None, None)
+    """
+    first, found, last = text.partition(" to ")
+    try:
+        low, high = number_of(first), number_of(last)
+    except (ValueError, ZeroDivisionError):
+        return None
+    return (low, high) if found and math.isfinite(low) and math.isfinite(high) and low < high else None
+
+
+def number_of(text: str) -> float:
+    """A number as labels have it, perhaps a fraction."""
+    above, found, below = text.partition("/")
+    return float(above) / float(below) if found else float(text)
+
+
+# -- Where cells of densities and maps begin and end, as numbers beside their labels: for those who calculate on -------
+
+
+_ON_EARTH = ("south", "west", "north", "east")
+
+
+def edge_columns(tables: Sequence[AnswerTable[Any]], facts: Mapping[str, Any]) -> list[str]:
+    """What the columns are called, for all tables that have any."""
+    return list(dict.fromkeys(name for table in tables for name in _names(table, facts)))
+
+
+def edges_of(table: AnswerTable[Any], facts: Mapping[str, Any]) -> Iterator[dict[str, float]]:
+    """For each answer of a table the numbers in these columns."""
+    columns, read = _names(table, facts), cache(_ends)
+    for groups in table.groups:
+        found = [read(text) for text in groups[-len(columns) // 2 :]] if columns else []
+        if len(found) == 2:  # both columns of a map: first both lower ends
+            found = [(found[0][0], found[1][0]), (found[0][1], found[1][1])]
+        yield dict(zip(columns, (x for ends in found for x in ends), strict=True))
+
+
+def _names(table: AnswerTable[Any], facts: Mapping[str, Any]) -> tuple[str, ...]:
+    if len(table.columns) > 1 and is_map(table):
+        sides = table.columns[-2:]
+        return _ON_EARTH if sides == DEGREES else tuple(f"{side} {end}" for end in ("from", "to") for side in sides)
+    if table.columns and table.columns[-1] in _along(facts) and all(_readable(groups[-1]) for groups in table.groups):
+        return f"{table.columns[-1]} from", f"{table.columns[-1]} to"
+    return ()
+
+
+def _along(facts: Mapping[str, Any]) -> set[str]:
+    """What densities of a release are about."""
+    given = facts.get("queries")
+    asked = [q for q in (given if isinstance(given, list) else []) if isinstance(q, Mapping)]
+    names = [str(q.get("of")) for q in asked if q.get("ask") == "density"]
+    return {part for name in names for part in (name, name.rpartition(".")[2])}
+
+
+def _readable(text: str) -> bool:
+    try:
+        _ends(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _ends(text: str) -> tuple[float, float]:
+    """The numbers that a label names: of `5–9` whole numbers these, of a single one twice it.
+
+    >>> _ends("2.5 to 5"), _ends("5–9"), _ends("-3–-1"), _ends("53")
+    ((2.5, 5.0), (5.0, 9.0), (-3.0, -1.0), (53.0, 53.0))
+    """
+    found = between(text)
+    if found is not None:
+        return found
+    first, _, last = text.partition("–")
+    return number_of(first), number_of(last or first)
+
+
+# -- Where the places of a release lie: public, and in its file with the possible records ------------------------------
+
+
+def places_of(facts: Mapping[str, Any]) -> dict[str, dict[str, Floats]]:
+    """By what answers may be grouped, and its label: latitude and longitude, or the coordinates of a plane.
+
+    A place has its own, a group of places the mean of theirs.  On the Earth longitudes go on beyond 180 degrees where
+    places lie on both sides of the date line, so that means lie between them.
+    """
+    earth = on_earth(facts)
+    out: dict[str, dict[str, Floats]] = {}
+    universe = facts.get("universe")
+    given = universe.get("attributes", ()) if isinstance(universe, Mapping) else ()
+    specs = [spec for spec in given if isinstance(spec, Mapping)]
+    taken = {str(spec.get("name")) for spec in specs}
+    for spec in specs:
+        if spec.get("kind") not in ("points", "grid", "nearest"):
+            continue
+        try:
+            points = attribute_from_spec(spec)
+        except (DxError, KeyError, TypeError, ValueError):
+            continue  # what cannot be read is not drawn; dxp verify says why
+        if isinstance(points, Points) and points.coordinates.shape[1] == 2:
+            where = Plane.of(points.coordinates, earth=True).drawn if earth else points.coordinates
+            out[points.name] = {points.label(k): where[k] for k in range(points.listed)}
+            for fact in points.properties.values():
+                middles = _middles(fact.entries, where)
+                out[f"{points.name}.{fact.name}"] = middles
+                if fact.name not in taken:  # what is called as an attribute is one
+                    out.setdefault(fact.name, middles)
+    return out
+
+
+def _middles(entries: Sequence[str], coordinates: Floats) -> dict[str, Floats]:
+    labels, which = np.unique(np.array(entries, dtype=object).astype(str), return_inverse=True)
+    sums = np.zeros((len(labels), 2))
+    np.add.at(sums, which, coordinates)
+    means = sums / np.bincount(which, minlength=len(labels))[:, None]
+    return dict(zip(labels.tolist(), means, strict=True))
+
+
+def on_earth(facts: Mapping[str, Any]) -> bool:
+    """Whether the policy measures distances on the Earth, or by steps between places."""
+    policy = facts.get("policy")
+    metric = policy.get("metric") if isinstance(policy, Mapping) else None
+    kinds = set(_kinds(metric))
+    return "great-circle" in kinds or ("graph" in kinds and not kinds & {"euclidean", "minkowski"})
+
+
+def _kinds(spec: Any) -> Iterator[str]:
+    """Kinds of metrics, wherever they stand; coordinates are passed over."""
+    if isinstance(spec, Mapping):
+        if isinstance(spec.get("kind"), str):
+            yield spec["kind"]
+        for key, value in spec.items():
+            if key != "coordinates":
+                yield from _kinds(value)
+    elif isinstance(spec, list):
+        for value in spec:
+            if isinstance(value, Mapping):
+                yield from _kinds(value)
+
+
+# -- Released answers for maps that others draw ------------------------------------------------------------------------
+
 
 GENERATOR = "dxprivacy"
 _DECIMALS = 9  # of degrees: a tenth of a millimeter, and more than labels have
@@ -58,7 +250,7 @@ def _features(table: AnswerTable[Any], places: Mapping[str, Mapping[str, Any]]) 
             latitude, longitude = (float(x) for x in places[table.columns[at]][groups[at]])
             shape = {"type": "Point", "coordinates": [_turned(longitude), latitude]}
         if shape is not None:
-            told = dict(zip(table.columns, groups, strict=True)) | {"question": table.question}
+            told = dict(zip(table.columns, groups, strict=True)) | {"query": table.query}
             numbers = {"value": row.value, "low": row.low, "high": row.high, "unit": row.unit, "note": row.note}
             out.append({"type": "Feature", "geometry": shape, "properties": told | numbers})
     return out

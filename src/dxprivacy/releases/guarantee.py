@@ -1,12 +1,44 @@
 """The guarantee: the three sentences that go with everything that is released."""
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from dxprivacy.metrics import Metric
 from dxprivacy.universe.people import ONE, OWN, People
 from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import digits
+
+# -- Where a cost stands in a ledger that was reserved: what every released file says about it -------------------------
+
+
+@dataclass(frozen=True)
+class LedgerReference:
+    """An entry of a ledger; `so_far` is the standard-DP reading of everything in it, this entry included."""
+
+    ledger: str  # the name of its file
+    entry: int
+    at: str
+    request: str
+    so_far: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; an infinite number as null."""
+        return {
+            "file": self.ledger,
+            "entry": self.entry,
+            "at": self.at,
+            "request": self.request,
+            "worst_case_epsilon": self.so_far if math.isfinite(self.so_far) else None,
+        }
+
+
+NOWHERE = LedgerReference("no ledger", 0, "", "", math.inf)
+"""For whoever spends without a ledger."""
+
+
+# -- The guarantee -----------------------------------------------------------------------------------------------------
 
 
 def guarantee_of(metric: Metric, worst: float, records: int, ledger: str, so_far: float) -> tuple[str, ...]:
@@ -15,7 +47,7 @@ def guarantee_of(metric: Metric, worst: float, records: int, ledger: str, so_far
     permits = "no limit" if metric.has_infinite else f"up to ε = {digits(metric.permitted)}"
     people = metric.universe.people
     if people is not None:
-        public = f"({records // people.at_most:,}) is treated as public"
+        public = f"({records // people.max_rows:,}) is treated as public"
         return _of_people(people, worst, so_far, permits, ledger, public if people.max_people is None else "is private")
     what, number = "replaced by another record j", f"({records:,}) is treated as public"
     if metric.universe.absent is not None:
@@ -26,7 +58,7 @@ def guarantee_of(metric: Metric, worst: float, records: int, ledger: str, so_far
         f"Added over every release in {ledger}, L(i,j) stays at or below the policy's ε for each of the "
         f"{n * (n - 1) // 2:,} pairs; pairs that the policy sets far apart are protected weakly, and public ones not "
         "at all.",
-        f"In plain differential-privacy terms this release is ε = {digits(worst)}, all releases "
+        f"In standard differential-privacy terms this release is ε = {digits(worst)}, all releases "
         f"so far ε = {digits(so_far)}, and the policy permits {permits}; someone with several records, or with "
         "attributes that reveal one another, is protected less than this says.",
     )
@@ -36,7 +68,7 @@ def _of_people(
     people: People, worst: float, so_far: float, permits: str, ledger: str, number: str
 ) -> tuple[str, str, str]:
     """The same where people have several rows."""
-    m = people.at_most
+    m = people.max_rows
     gone = "" if people.max_people is None else ", added or removed"
     kept = "only one row of each person is" if m == 1 else f"at most {m:,} rows of each person are"
     more = "one row" if m == 1 else f"{m:,} rows"
@@ -49,8 +81,8 @@ def _of_people(
         f"Added over every release in {ledger}, L stays at or below the largest ε that the policy gives to two matched "
         "rows, for every two people; rows that the policy sets far apart are protected weakly. Of somebody with more "
         f"than {more} this holds for those that are kept: a small change of one can change which they are.",
-        f"In plain differential-privacy terms this release is ε = {digits(worst)} for a whole person, all releases so "
-        f"far ε = {digits(so_far)}, and the policy permits {permits}; people whose rows tell something about other "
+        f"In standard differential-privacy terms this release is ε = {digits(worst)} for a whole person, all releases "
+        f"so far ε = {digits(so_far)}, and the policy permits {permits}; people whose rows tell something about other "
         "people, or whose attributes reveal one another, are protected less than this says.",
     )
 
@@ -58,7 +90,7 @@ def _of_people(
 def public_people(universe: Universe, records: int) -> dict[str, int]:
     """For JSON: the number of people where it is public; nothing where people have one row each, or it is private."""
     people = universe.people
-    return {} if people is None or people.max_people is not None else {"people": records // people.at_most}
+    return {} if people is None or people.max_people is not None else {"people": records // people.max_rows}
 
 
 def without_key(facts: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@
     post.whole(release)              whole counts whose total stays
     post.consistent(release)         tables whose shared margins agree, by least squares
 
-Each takes a release, the result of another step, or plain numbers (`consistent`: {names: table}), and returns
+Each takes a release, the result of another step, or plain numbers (`k-norm`: {names: table}), and returns
 `Processed`.  The first and the last are projections onto convex sets that hold the truth: they never increase the
 (squared) error.  One step may undo another: what was made non-negative or whole need not agree any more.
 """
@@ -17,10 +17,10 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.releases.answer_structure import Part, parts_of
+from dxprivacy.releases.answer_structure import AnswerPart, parts_of
 from dxprivacy.releases.processed_answers import Processed, after, start
 from dxprivacy.releases.release import Release
-from dxprivacy.releases.table_agreement import Table, agree, informed
+from dxprivacy.releases.table_agreement import AgreeingTable, agree, informed
 
 __all__ = ["Processed", "consistent", "nonnegative", "whole"]
 
@@ -63,7 +63,7 @@ def nonnegative(given: Given, *, total: float | None = None) -> Processed:
 def whole(given: Given) -> Processed:
     """Whole numbers, each less than 1 away, whose total is the old one, rounded: the largest remainders go up.
 
-    Of a release only counts are touched, question by question.
+    Of a release only counts are touched, query by query.
 
     >>> whole([1.4, 1.4, 1.4]).values.tolist()
     [2.0, 1.0, 1.0]
@@ -129,11 +129,11 @@ def _start(given: Given) -> Processed:
     return start(_numbers(given, 1))
 
 
-def _parts(before: Processed) -> list[Part]:
+def _parts(before: Processed) -> list[AnswerPart]:
     """The answers of a release by what is known about them; of plain numbers everything is believed."""
     if before.release is not None:
         return parts_of(before.release)
-    return [Part(np.arange(len(before.values)), True, True, None)]
+    return [AnswerPart(np.arange(len(before.values)), True, True, None)]
 
 
 def _numbers(given: Any, dimensions: int) -> Floats:
@@ -177,7 +177,7 @@ def _rounded(values: Floats) -> Floats:
     return low
 
 
-def _from_release(before: Processed, *, assume_no_other: bool) -> tuple[list[Table], list[Ints]]:
+def _from_release(before: Processed, *, assume_no_other: bool) -> tuple[list[AgreeingTable], list[Ints]]:
     tables, places = [], []
     for part in _parts(before):
         if part.table is None:
@@ -191,14 +191,14 @@ def _from_release(before: Processed, *, assume_no_other: bool) -> tuple[list[Tab
         width = [before.answers[p].high - before.answers[p].low for p in part.places.tolist()]
         spread = float(np.mean(np.square(width)))
         weight = math.inf if spread == 0 else 1 / spread
-        tables.append(Table(tuple(keys[strata:]), before.values[kept], weight, tuple(keys[:strata])))
+        tables.append(AgreeingTable(tuple(keys[strata:]), before.values[kept], weight, tuple(keys[:strata])))
         places.append(kept.ravel())
     return tables, places
 
 
 def _from_tables(
     given: Mapping[Any, Any] | Processed, weights: Mapping[Any, float] | None
-) -> tuple[Processed, list[Table]]:
+) -> tuple[Processed, list[AgreeingTable]]:
     named = given.tables if isinstance(given, Processed) else given
     if not named:
         raise UsageError("no tables to make agree")
@@ -207,7 +207,7 @@ def _from_tables(
     for name, table in named.items():
         names = _names(name)
         values = _numbers(table, len(names))
-        tables.append(Table(names, values, weighed.pop(names, 1.0)))
+        tables.append(AgreeingTable(names, values, weighed.pop(names, 1.0)))
         frame.append((names, values.shape))
     if weighed:
         raise UsageError(f"a weight for {', '.join(next(iter(weighed)))}, which is no table here")

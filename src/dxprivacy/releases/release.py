@@ -12,25 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.errors import UsageError
-from dxprivacy.formats.versions import RELEASE
-from dxprivacy.formats.writing_files import ANSWERS, GEOJSON, LATEX, MARKDOWN, write_file
-from dxprivacy.formats.writing_files import RELEASE as RELEASE_FILE
-from dxprivacy.releases.answer_names import names
-from dxprivacy.releases.answer_tables import AnswerTable, columns_of, free_name, own_columns, tables_of
-from dxprivacy.releases.answers_text import AnswersText
-from dxprivacy.releases.cell_edges import edge_columns, edges_of
-from dxprivacy.releases.deployment import Made
-from dxprivacy.releases.geojson import geojson
-from dxprivacy.releases.release_base import Released, common_of
+from dxprivacy.formats.canonical import RELEASE
+from dxprivacy.formats.file_access import ANSWERS, GEOJSON, LATEX, MARKDOWN, write_file
+from dxprivacy.formats.file_access import RELEASE as RELEASE_FILE
+from dxprivacy.releases.answer_tables import AnswerTable, columns_of, free_name, names, own_columns, tables_of
+from dxprivacy.releases.deployment import DeploymentFacts
+from dxprivacy.releases.geojson import edge_columns, edges_of, geojson
+from dxprivacy.releases.release_base import AnswersText, Released, common_of
 from dxprivacy.tabular import NUMBER, TEXT, Columns, Printable, Tabular
 from dxprivacy.wording import LONG_LIST, digits, percent, plural
 
 TOO_FEW = "too few to say"
 MISSED = "target missed"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
-_NUMBERS = ("value", "low", "high", "unit", "question")
+_NUMBERS = ("value", "low", "high", "unit", "query")
 _BEHIND = ("value", "low", "high", "unit", "note", "label")  # in a table, everything grouped by stands before these
-_OURS = ("question", *_BEHIND)
+_OURS = ("query", *_BEHIND)
 _MEASURED = ("value", "low", "high")
 _WITHOUT_NOISE = "public, or the same for all records"
 _LARGEST = 2.0**53
@@ -43,7 +40,7 @@ class Row:
     """One released answer with its 95 % interval; `Release.covered` says what of."""
 
     label: str
-    question: str
+    query: str
     value: float
     low: float
     high: float
@@ -60,8 +57,8 @@ class Row:
         notes = [TOO_FEW] if self.vague else ["exact"] if self.exact else []
         notes += [MISSED] if self.missed else []
         if self.blur_bias:
-            share = percent(self.blur_bias)
-            notes.append(f"blurred: up to {share} of a record counts across a border, which the interval leaves out")
+            budget = percent(self.blur_bias)
+            notes.append(f"blurred: up to {budget} of a record counts across a border, which the interval leaves out")
         return "; ".join(notes)
 
     @property
@@ -84,7 +81,7 @@ class Release(Released, Tabular, Printable):
     >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"] * 100})
     >>> folder = tempfile.TemporaryDirectory()
     >>> with folder as here, dx.Session(policy, people, ledger=f"{here}/ledger.db", new_ledger=True) as session:
-    ...     release = session.release(session.plan("count by sex", share="25%"))
+    ...     release = session.release(session.plan("count by sex", budget="25%"))
     >>> [(row.label, row.low <= row.value <= row.high) for row in release.answers]
     [('F', True), ('M', True)]
     """
@@ -107,12 +104,12 @@ class Release(Released, Tabular, Printable):
         return [{"label": r.label, "groups": dict(r.groups), **_numbers(r)} for r in self.answers]
 
     def table(self) -> list[dict[str, Any]]:
-        """The answers as rows of one table: question, a column for all that any is grouped by, numbers, note, label.
+        """The answers as rows of one table: query, a column for all that any is grouped by, numbers, note, label.
 
         Rows and columns stand in the order asked.  Where an answer is not grouped by something, its field is empty.
         Cells of maps and densities have their edges as numbers besides: None for answers that are no cells.
         The note says “too few to say”, “exact”, “target missed”, or how far a blur moves records; the label says what
-        was counted, and no two answers of a question share one.  Whole numbers are `int`.
+        was counted, and no two answers of a query share one.  Whole numbers are `int`.
         """
         head, lines = self._lines()
         names = [name for name, _ in head]
@@ -137,14 +134,14 @@ class Release(Released, Tabular, Printable):
                 for where, text in zip(at, groups, strict=False):
                     cells[where] = once(text)
                 numbers = [int(x) if is_whole(x) else x for x in (r.value, r.low, r.high)]
-                yield [once(r.question), *cells, *map(ends.get, edges), *numbers, once(r.unit), r.note, safe(called[k])]
+                yield [once(r.query), *cells, *map(ends.get, edges), *numbers, once(r.unit), r.note, safe(called[k])]
 
         tables = tables_of(self.answers)
         edges = edge_columns(tables, self.facts)
         rows = (line for table in tables for line in lines(table))
         named = own_columns(columns, _OURS)
         numeric = [free_name(name, [*_OURS, *columns]) for name in edges]
-        head = [(name, TEXT) for name in ("question", *named)] + [(name, NUMBER) for name in numeric]
+        head = [(name, TEXT) for name in ("query", *named)] + [(name, NUMBER) for name in numeric]
         head += [(name, NUMBER if name in _MEASURED else TEXT) for name in _BEHIND]
         return [(safe(name), kind) for name, kind in head], rows
 
@@ -171,7 +168,7 @@ class Release(Released, Tabular, Printable):
         writer.writerows(lines)
         return out.getvalue()
 
-    def made(self) -> Made:
+    def made(self) -> DeploymentFacts:
         """Counts with discrete Laplace noise; how wide the intervals are."""
         scales = [float.fromhex(text) for text in self.facts.get("scales", ())]
         noisy = [scale for scale in scales if scale]
@@ -180,7 +177,7 @@ class Release(Released, Tabular, Printable):
         wide = [(row.high - row.low) / 2 for row in self.answers if not row.exact and not row.vague]
         reach = f"; they reach from {digits(min(wide))} to {digits(max(wide))} to either side" if wide else ""
         worked_out = ["Answers are worked out from the noisy counts", *self.facts.get("notes", ())]
-        return Made(
+        return DeploymentFacts(
             mechanism=f"Discrete Laplace noise on {plural(len(scales), 'count')} and sums{least}",
             utility=f"Every answer has a 95 % interval, which covers {self.covered}{reach}.",
             unprotected=(f"{plural(exact, 'answer')} without noise: {_WITHOUT_NOISE}.",) if exact else (),

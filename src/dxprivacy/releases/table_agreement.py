@@ -19,7 +19,7 @@ MOST_AXES = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class AgreeingTable:
     """Counts by some attributes, one axis each; `weight` is how much its squared errors count, infinite if it has none.
 
     Each record is in exactly one place along `axes`; along `strata` records may be left out, so nothing may be summed
@@ -32,10 +32,10 @@ class Table:
     strata: tuple[Hashable, ...] = ()
 
 
-def agree(tables: Sequence[Table], total: float | None = None) -> list[Floats]:
+def agree(tables: Sequence[AgreeingTable], total: float | None = None) -> list[Floats]:
     """The nearest tables that agree wherever they share attributes, and with the total, where it is known.
 
-    >>> one, other = Table(("sex",), np.array([4.0, 6.0])), Table(("age",), np.array([3.0, 5.0]))
+    >>> one, other = AgreeingTable(("sex",), np.array([4.0, 6.0])), AgreeingTable(("age",), np.array([3.0, 5.0]))
     >>> [table.tolist() for table in agree([one, other])]
     [[3.5, 5.5], [3.5, 5.5]]
     """
@@ -52,13 +52,13 @@ def agree(tables: Sequence[Table], total: float | None = None) -> list[Floats]:
     return out
 
 
-def informed(tables: Sequence[Table], *, total: bool) -> bool:
+def informed(tables: Sequence[AgreeingTable], *, total: bool) -> bool:
     """Whether anything must agree at all: two tables with the same strata, or one and the known total."""
     strata = [frozenset(table.strata) for table in tables]
     return len(set(strata)) < len(strata) or (total and frozenset() in strata)
 
 
-def _sizes(tables: Sequence[Table]) -> dict[Hashable, int]:
+def _sizes(tables: Sequence[AgreeingTable]) -> dict[Hashable, int]:
     sizes: dict[Hashable, int] = {}
     for table in tables:
         keys = (*table.strata, *table.axes)
@@ -74,13 +74,15 @@ def _sizes(tables: Sequence[Table]) -> dict[Hashable, int]:
     return sizes
 
 
-def _strata_first(table: Table, order: Sequence[Hashable]) -> Table:
+def _strata_first(table: AgreeingTable, order: Sequence[Hashable]) -> AgreeingTable:
     axes = [table.strata.index(key) for key in order]
     values = np.transpose(table.values, [*axes, *range(len(order), table.values.ndim)])
-    return Table(table.axes, values, table.weight, tuple(order))
+    return AgreeingTable(table.axes, values, table.weight, tuple(order))
 
 
-def _agreed(tables: Sequence[Table], sizes: dict[Hashable, int], strata: int, total: float | None) -> list[Floats]:
+def _agreed(
+    tables: Sequence[AgreeingTable], sizes: dict[Hashable, int], strata: int, total: float | None
+) -> list[Floats]:
     place = {key: k for k, key in enumerate(sizes)}
     found: dict[frozenset[Hashable], list[tuple[float, Floats]]] = {}
     for table in tables:
@@ -99,7 +101,7 @@ def _subsets(axes: Sequence[Hashable]) -> Iterator[tuple[Hashable, ...]]:
         yield from combinations(axes, count)
 
 
-def _component(table: Table, chosen: tuple[Hashable, ...], strata: int, place: dict[Hashable, int]) -> Floats:
+def _component(table: AgreeingTable, chosen: tuple[Hashable, ...], strata: int, place: dict[Hashable, int]) -> Floats:
     """The margin by the chosen attributes, without what fewer of them tell; attributes in a common order."""
     others = tuple(strata + k for k, key in enumerate(table.axes) if key not in chosen)
     margin = table.values.sum(axis=others)
@@ -119,7 +121,7 @@ def _mean(parts: Sequence[tuple[float, Floats]]) -> Floats:
 
 
 def _together(
-    table: Table,
+    table: AgreeingTable,
     means: dict[frozenset[Hashable], Floats],
     sizes: dict[Hashable, int],
     strata: int,

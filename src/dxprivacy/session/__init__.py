@@ -1,9 +1,9 @@
 """Sessions: one path for every mechanism - reserve, count, run, record.
 
-In reading order: `outcome`, `count_records`, `recorded_steps`, `synthesizing`, `timing`, `session`.
+In reading order: `recorded_steps`, `count_records`, `synthesizing`, `session`.
 """
 
-from dxprivacy.session.outcome import Outcome
+from dxprivacy.session.recorded_steps import Outcome
 from dxprivacy.session.session import Session, read_json, read_plan
 
 __all__ = ["Outcome", "Session", "read_json", "read_plan"]

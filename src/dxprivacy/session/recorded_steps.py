@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from dxprivacy.errors import BudgetExceeded, DataError, LedgerError
 from dxprivacy.histogram import Histogram
@@ -14,8 +15,36 @@ from dxprivacy.mechanisms.spending import Act, StepCost
 from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import SumCost
 from dxprivacy.queries.asked import Stack
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.wording import percent
+
+# -- What comes out when a mechanism is carried out --------------------------------------------------------------------
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[T]):
+    """What came out, whether it was answered before (then nothing was spent), and its entries in the ledger."""
+
+    made: T
+    replayed: bool
+    entries: tuple[int, ...]
+
+    @property
+    def release(self) -> T:
+        """What leaves the house."""
+        return self.made
+
+    @property
+    def entry(self) -> int:
+        """The first of its entries."""
+        return self.entries[0]
+
+
+# -- Steps that a ledger pays for --------------------------------------------------------------------------------------
+
 
 _LOG = Log("session")
 _IN_VAIN = "failed after its cost was reserved, which stays spent"
@@ -35,10 +64,10 @@ class Recorded:
         self._acting = False
         self.reserved: list[int] = []  # entries that were added: none where everything was answered before
 
-    def step(self, cost: StepCost, questions: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:
+    def step(self, cost: StepCost, queries: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:
         """Reserve, act, store."""
         request = f"{self.request} {name}".strip()
-        entry = self.ledger.reserve(cost, questions, asked=asked, request=request)
+        entry = self.ledger.reserve(cost, queries, asked=asked, request=request)
         if not isinstance(entry, Entry):
             return entry
         self.reserved.append(entry.number)
@@ -56,7 +85,7 @@ class Recorded:
             _LOG.refused(_IN_VAIN, entry=entry.number, ledger=self.ledger.path)
             raise
         except KeyboardInterrupt as stop:
-            stop.add_note(f"{_reserved(ledger_reference)} --request NAME asks anew, at its full cost.")
+            stop.add_note(f"{_reserved(ledger_reference)} --request NAME asks again, at its full cost.")
             raise
         finally:
             self._acting = False
@@ -82,7 +111,7 @@ class Recorded:
 
 def _spent_in_vain(error: DataError, ledger_reference: LedgerReference) -> DataError:
     """Data that could not be counted, after its cost was reserved."""
-    again = ("--request NAME", "asks anew, at its full cost")
+    again = ("--request NAME", "asks again, at its full cost")
     told = [*error.details, _reserved(ledger_reference)]
     return DataError(error.what, where=error.where, details=told, hints=[*error.hints, again])
 
@@ -101,19 +130,19 @@ def require_budget(ledger: Ledger, planned: Planned[Any], taken: int) -> None:
     steps = min(planned.entries - taken, planned.steps)
     rest = planned.cost_of_steps(steps) if steps > 0 else None
     entries = ledger.entries()
-    used = sum((e.share for e in entries), Fraction(0))
-    if rest is None or used + planned.share * steps / planned.steps <= 1:
+    used = sum((e.budget for e in entries), Fraction(0))
+    if rest is None or used + planned.budget * steps / planned.steps <= 1:
         return
     spent = SumCost(ledger.universe, [*(e.cost for e in entries), rest])
     if max_ratio(spent, ledger.metric).upper <= 1:
         return
     left = float(1 - used)
-    hints = [(f"--share {int(1000 * left) / 10:g}%", "fits")] if left > 0.001 else []
+    hints = [(f"--budget {int(1000 * left) / 10:g}%", "fits")] if left > 0.001 else []
     raise BudgetExceeded(
         "nothing spent, no data read",
         where="budget exceeded",
         details=[
-            f"This run may need up to {percent(float(planned.share))} of the policy, in {planned.steps} steps; what "
+            f"This run may need up to {percent(float(planned.budget))} of the policy, in {planned.steps} steps; what "
             "was released before leaves less on some pair."
         ],
         hints=[*hints, ("--method direct", "may fit, pair by pair"), ("dxp ledger …", "shows what is left")],

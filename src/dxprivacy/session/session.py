@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from dxprivacy.engines import open_data
 from dxprivacy.engines.beside_people import key_columns
 from dxprivacy.engines.fit import key_notes
-from dxprivacy.engines.notices import notice
+from dxprivacy.engines.source import notice
 from dxprivacy.errors import UsageError
 from dxprivacy.formats.canonical import parse
-from dxprivacy.formats.reading_files import read_text
+from dxprivacy.formats.file_access import read_text
 from dxprivacy.histogram import Histogram
 from dxprivacy.ledger import Ledger
 from dxprivacy.ledger.journal import is_missing, no_ledger_yet
@@ -20,27 +20,25 @@ from dxprivacy.mechanisms.linear.plan import Plan, load_plan
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.mechanisms.planned import Planned, Progress
 from dxprivacy.mechanisms.sampling import Noise, SystemNoise
-from dxprivacy.mechanisms.selection.plan import Choice, make_choice
-from dxprivacy.mechanisms.selection.selection_release import ChoiceRelease
+from dxprivacy.mechanisms.selection.plan import Selection, make_selection
+from dxprivacy.mechanisms.selection.selection_release import SelectionRelease
 from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan, plan_synthesis
 from dxprivacy.policy import Policy
-from dxprivacy.privacy.budget_fraction import USUAL_SHARE
+from dxprivacy.privacy.repair import USUAL_BUDGET
 from dxprivacy.queries.kinds.quantiles import Quantiles
 from dxprivacy.queries.selections import Pick
-from dxprivacy.queries.sql import sql_questions
+from dxprivacy.queries.sql import sql_queries
 from dxprivacy.releases import Release
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.session.count_records import count as counted
-from dxprivacy.session.count_records import public_rows
-from dxprivacy.session.outcome import Outcome
-from dxprivacy.session.recorded_steps import Recorded, require_budget
+from dxprivacy.session.count_records import period, public_rows, quantized
+from dxprivacy.session.recorded_steps import Outcome, Recorded, require_budget
 from dxprivacy.session.synthesizing import Synthesis, require_records, synthesis_of
-from dxprivacy.session.timing import paced, period
 from dxprivacy.wording import OneLine, numbered
 
 T = TypeVar("T")
 _LOG = Log("session")
-_REHEARSED = "2000-01-01T00:00:00.000+00:00"
+_DRY_RUN = "2000-01-01T00:00:00.000+00:00"
 
 
 class Session(OneLine):
@@ -48,8 +46,8 @@ class Session(OneLine):
 
     Planning looks at nothing but the policy and the public number of records; releasing reserves first.  Both are the
     curator's to name: nothing in a plan chooses them.  A missing ledger is refused, unless `new_ledger` is True: then
-    the first reservation makes it.  With a `pace` ("1s", or "auto") answers leave at whole multiples of that period;
-    `spill=False` keeps rows off the disk.
+    the first reservation makes it.  With a `quantize_time` ("1s", or "auto") answers leave at whole multiples of that
+    period; `spill=False` keeps rows off the disk.
 
     >>> import tempfile, pandas, dxprivacy as dx
     >>> policy = dx.Policy.parse('''title = "Survey"
@@ -60,9 +58,9 @@ class Session(OneLine):
     >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"] * 100})
     >>> folder = tempfile.TemporaryDirectory()
     >>> with folder as here, dx.Session(policy, people, ledger=f"{here}/ledger.db", new_ledger=True) as session:
-    ...     release = session.release(session.plan("count by sex", share="25%", method="same-scale"))
+    ...     release = session.release(session.plan("count by sex", budget="25%", method="same-scale"))
     >>> release
-    Release('8135', 2 answers, 400 records)
+    Release('0baf', 2 answers, 400 records)
     """
 
     def __init__(
@@ -73,12 +71,12 @@ class Session(OneLine):
         ledger: str | Path,
         new_ledger: bool = False,
         noise: Noise | None = None,
-        pace: str | float | None = None,
+        quantize_time: str | float | None = None,
         spill: bool = True,
     ) -> None:
         self.policy = policy if isinstance(policy, Policy) else Policy.load(policy)
-        self._pace = pace
-        period(pace, self.policy.universe, 1)  # refuses what is none
+        self._quantize_time = quantize_time
+        period(quantize_time, self.policy.universe, 1)  # refuses what is none
         if not new_ledger and is_missing(ledger):
             hint = ("new_ledger=True", "starts one, if nothing was ever released from this data")
             raise no_ledger_yet(ledger, [hint])
@@ -89,52 +87,56 @@ class Session(OneLine):
                 notice(note)
         self.ledger = Ledger.open(ledger, self.policy, new_ledger=new_ledger)
         self._noise: Noise = noise or SystemNoise()
-        self._rows: int | None = None
+        self._n_records: int | None = None
 
     def in_short(self) -> str:
         return f"{self.policy.title!r}, {self.source.name!r}, {self.ledger.path.name!r}"
 
     @property
-    def rows(self) -> int:
+    def n_records(self) -> int:
         """The public number of records; where it is private, how many there can be."""
         universe = self.policy.universe
         if universe.max_records is not None:
             return universe.max_records
-        if self._rows is None:
-            self._rows = public_rows(self.source, universe)
-        return self._rows
+        if self._n_records is None:
+            self._n_records = public_rows(self.source, universe)
+        return self._n_records
 
     def pacing(self) -> AbstractContextManager[None]:
         """Around everything that looks at the data: leaves at whole multiples of the session's period."""
-        return paced(period(self._pace, self.policy.universe, self.rows) if self._pace is not None else 0.0)
+        return quantized(
+            period(self._quantize_time, self.policy.universe, self.n_records)
+            if self._quantize_time is not None
+            else 0.0
+        )
 
     def plan(
         self,
-        *questions: Any,
-        share: object = USUAL_SHARE,
+        *queries: Any,
+        budget: object = USUAL_BUDGET,
         method: str = "auto",
-        loss: str = "l2",
-        rows: int | None = None,
+        objective: str = "squared",
+        n_records: int | None = None,
         inside_ledger: bool = False,
         seconds: float | None = None,
     ) -> Plan:
         """The noise each answer would get; nothing is spent and no record is read.
 
-        `share` is the part of every pair's ε that may be used: a tenth, unless you say otherwise, so that the first
+        `budget` is the part of every pair's ε that may be used: a tenth, unless you say otherwise, so that the first
         plan does not spend what all others need.
-        `rows` is for policies under which the number of records is private: how many to reckon with for means.  Of
+        `n_records` is for policies under which the number of records is private: how many to assume for means.  Of
         people with several rows it is how many are kept, as a guess; otherwise as many as can be.
         `inside_ledger` plans within what the ledger has left on every pair, so that a release fits beside all others.
         """
-        if rows is not None and self.policy.universe.absent is None:
-            raise UsageError("the number of records is public, and taken from the data", hints=["leave rows out"])
+        if n_records is not None and self.policy.universe.absent is None:
+            raise UsageError("the number of records is public, and taken from the data", hints=["leave n_records out"])
         return make_plan(
-            list(questions),
+            list(queries),
             self.policy.metric,
             method=method,
-            loss=loss,
-            share=share,
-            rows=self.rows if rows is None else rows,
+            objective=objective,
+            budget=budget,
+            n_records=self.n_records if n_records is None else n_records,
             spent=self.ledger.spent if inside_ledger else None,
             seconds=seconds,
             title=self.policy.title,
@@ -145,10 +147,10 @@ class Session(OneLine):
         self,
         text: str,
         *,
-        share: object = USUAL_SHARE,
+        budget: object = USUAL_BUDGET,
         method: str = "auto",
-        loss: str = "l2",
-        rows: int | None = None,
+        objective: str = "squared",
+        n_records: int | None = None,
         inside_ledger: bool = False,
         seconds: float | None = None,
     ) -> Plan:
@@ -157,27 +159,33 @@ class Session(OneLine):
         `SELECT region, COUNT(*), AVG(income) FROM people WHERE age BETWEEN 18 AND 65 GROUP BY region`: any name may
         stand behind FROM, since the data are those of the session.  Needs `pip install "dxprivacy[sql]"`.
         """
-        asked = sql_questions(text, self.policy.universe)
+        asked = sql_queries(text, self.policy.universe)
         return self.plan(
-            asked, share=share, method=method, loss=loss, rows=rows, inside_ledger=inside_ledger, seconds=seconds
+            asked,
+            budget=budget,
+            method=method,
+            objective=objective,
+            n_records=n_records,
+            inside_ledger=inside_ledger,
+            seconds=seconds,
         )
 
-    def carry_out(
+    def execute(
         self, planned: Planned[T], *, request: str = "", anyway: bool = False, progress: Progress | None = None
     ) -> Outcome[T]:
         """Reserve, count, draw, keep: the one path of everything that spends.
 
         What can be refused from public numbers is refused before anything is spent.  The same mechanism again returns
-        what was kept; a `request` name carries it out anew, at its full cost.  Answers that are no better than a guess
+        what was kept; a `request` name carries it out again, at its full cost.  Uninformative answers
         are refused, unless `anyway` is True.
         """
         self._require_mine(planned)
         planned.certificate.require(at_most=planned.granted)
         if not anyway:
-            self._require_informative(planned, planned.uninformative(self.rows), request)
+            self._require_informative(planned, planned.uninformative(self.n_records), request)
         ledger, name = self.ledger, planned.entry_name(request)
         worst = ledger.worst_case(planned.reserved)
-        planned.dry_run(self.rows, LedgerReference(ledger.path.name, 1, _REHEARSED, name, worst))
+        planned.dry_run(self.n_records, LedgerReference(ledger.path.name, 1, _DRY_RUN, name, worst))
         ledger.verify_on_disk()
         spend = Recorded(ledger, name, self.pacing)
         reserved = spend.entries(in_steps=planned.in_steps)
@@ -197,9 +205,9 @@ class Session(OneLine):
 
     def _counted(self, planned: Planned[Any]) -> Histogram:
         universe = self.policy.universe
-        histogram = counted(self.source, universe, planned.asks, self.rows, planned.asks_people)
+        histogram = counted(self.source, universe, planned.asks, self.n_records, planned.asks_people)
         if universe.max_records is None:
-            self._rows = histogram.public_records  # a table of a server may have changed since they were counted
+            self._n_records = histogram.public_records  # a table of a server may have changed since they were counted
         return histogram
 
     def _require_mine(self, planned: Planned[Any]) -> None:
@@ -208,14 +216,14 @@ class Session(OneLine):
             raise UsageError(f"the {what} for another policy", hints=[again])
 
     def _require_informative(self, planned: Planned[Any] | SynthesisPlan, warning: str, request: str) -> None:
-        """Refuse to spend on answers that are no better than a guess; those that were released before cost nothing."""
+        """Refuse to spend on uninformative answers; those that were released before cost nothing."""
         if warning and not self.is_recorded(planned, request=request):
             raise UsageError(
                 warning,
                 details=["Nothing spent, no data read."],
                 hints=[
                     ("anyway=True", "spends the budget all the same"),
-                    ('share="50%"', "a larger share has less noise; fewer or coarser questions, too"),
+                    ('budget="50%"', "a larger budget has less noise; fewer or coarser queries, too"),
                     ("policy.check()", "names places that nearly coincide"),
                 ],
             )
@@ -223,8 +231,8 @@ class Session(OneLine):
     def release(self, plan: Plan, *, request: str = "", anyway: bool = False) -> Release:
         """Reserve, count, add noise, store, return.  The same plan again returns the stored release.
 
-        Give a `request` name to answer the same plan anew, at its full cost.  A plan with a question whose answers are
-        all no better than a guess is refused, unless `anyway` is True.
+        Give a `request` name to answer the same plan again, at its full cost.  A plan with a query whose answers are
+        all uninformative is refused, unless `anyway` is True.
         """
         return self.answer(plan, request=request, anyway=anyway).release
 
@@ -234,50 +242,50 @@ class Session(OneLine):
             raise UsageError(
                 "a plan is needed", hints=[("session.plan(…)", "shows the error first, and costs nothing")]
             )
-        return self.carry_out(plan, request=request, anyway=anyway)
+        return self.execute(plan, request=request, anyway=anyway)
 
-    def plan_choice(
+    def plan_selection(
         self,
         pick: Pick | Quantiles | str,
         *,
-        share: object = USUAL_SHARE,
+        budget: object = USUAL_BUDGET,
         flip: bool = False,
         inside_ledger: bool = False,
-    ) -> Choice:
+    ) -> Selection:
         """What would be chosen among, and how far from the best; nothing is spent and no record is read.
 
         `pick` is `dx.most_common("job")`, `dx.median_of("age")`, … or the same in words.
         """
-        return make_choice(
+        return make_selection(
             pick,
             self.policy.metric,
-            share=share,
+            budget=budget,
             flip=flip,
-            rows=self.rows,
+            n_records=self.n_records,
             spent=self.ledger.spent if inside_ledger else None,
             title=self.policy.title,
             dataset=self.policy.dataset,
         )
 
-    def choose(self, choice: Choice, *, request: str = "", anyway: bool = False) -> ChoiceRelease:
-        """Reserve, count, choose, store, return.  The same choice again returns the stored one, at no cost.
+    def select(self, selection: Selection, *, request: str = "", anyway: bool = False) -> SelectionRelease:
+        """Reserve, count, choose, store, return.  The same selection again returns the stored one, at no cost.
 
-        A choice that is no better than a guess is refused, unless `anyway` is True.
+        A selection that is uninformative is refused, unless `anyway` is True.
         """
-        return self.chosen(choice, request=request, anyway=anyway).release
+        return self.chosen(selection, request=request, anyway=anyway).release
 
-    def chosen(self, choice: Choice, *, request: str = "", anyway: bool = False) -> Outcome[ChoiceRelease]:
-        """As `choose`, saying also whether it was made before."""
-        if not isinstance(choice, Choice):
-            hints = [("session.plan_choice(…)", "shows how good it will be first, and costs nothing")]
-            raise UsageError("a planned choice is needed", hints=hints)
-        return self.carry_out(choice, request=request, anyway=anyway)
+    def chosen(self, selection: Selection, *, request: str = "", anyway: bool = False) -> Outcome[SelectionRelease]:
+        """As `select`, saying also whether it was made before."""
+        if not isinstance(selection, Selection):
+            hints = [("session.plan_selection(…)", "shows how good it will be first, and costs nothing")]
+            raise UsageError("a planned selection is needed", hints=hints)
+        return self.execute(selection, request=request, anyway=anyway)
 
     def plan_synthesis(
         self,
-        *questions: Any,
+        *queries: Any,
         method: str = "auto",
-        share: object = USUAL_SHARE,
+        budget: object = USUAL_BUDGET,
         rounds: int | str | None = None,
         passes: int | None = None,
         inside_ledger: bool = False,
@@ -285,13 +293,13 @@ class Session(OneLine):
     ) -> SynthesisPlan:
         """Which method is expected to make better synthetic records; nothing is spent and no record is read."""
         return plan_synthesis(
-            list(questions),
+            list(queries),
             self.policy.metric,
             method=method,
-            share=share,
+            budget=budget,
             rounds=rounds,
             passes=passes,
-            records=self.rows,
+            n_records=self.n_records,
             spent=self.ledger.spent if inside_ledger else None,
             seconds=seconds,
             title=self.policy.title,
@@ -310,7 +318,7 @@ class Session(OneLine):
         """Reserve, count, make synthetic records, compare.  The same plan again gives the same ones, at no cost.
 
         `records` is how many to make, if not as many as there are.  `progress` is told round numbers.  Records that are
-        expected to be no better than a guess are refused, unless `anyway` is True.
+        expected to be uninformative are refused, unless `anyway` is True.
         """
         if not isinstance(plan, SynthesisPlan):
             hints = [("session.plan_synthesis(…)", "shows first what to expect, and costs nothing")]
@@ -318,13 +326,13 @@ class Session(OneLine):
         require_records(self.policy.universe, records)
         if not anyway:
             self._require_informative(plan, plan.uninformative(), request)
-        outcome = self.carry_out(plan.made, request=request, anyway=True, progress=progress)
-        return synthesis_of(plan, outcome, self.policy, self.ledger, people=self.rows, records=records)
+        outcome = self.execute(plan.made, request=request, anyway=True, progress=progress)
+        return synthesis_of(plan, outcome, self.policy, self.ledger, people=self.n_records, records=records)
 
     @property
     def left(self) -> float:
         """The part of every pair's ε that is certain to be left: pair by pair it may be far more."""
-        return max(0.0, float(1 - sum((entry.share for entry in self.ledger.entries()), Fraction(0))))
+        return max(0.0, float(1 - sum((entry.budget for entry in self.ledger.entries()), Fraction(0))))
 
     def is_recorded(self, planned: Planned[Any] | SynthesisPlan, *, request: str = "") -> bool:
         """Whether the ledger holds this already, so that doing it again spends nothing."""
@@ -333,7 +341,7 @@ class Session(OneLine):
         return len(there) >= made.entries
 
     def load_plan(self, path: str | Path) -> Plan:
-        """A plan from its file, certified anew."""
+        """A plan from its file, certified again."""
         return read_plan(path, self.policy)
 
     def close(self) -> None:
@@ -348,7 +356,7 @@ class Session(OneLine):
 
 
 def read_plan(path: str | Path, policy: Policy) -> Plan:
-    """A plan from its file, bound to a policy and certified anew."""
+    """A plan from its file, bound to a policy and certified again."""
     return load_plan(read_json(path), policy.metric, dataset=policy.dataset, title=policy.title)
 
 

@@ -10,16 +10,15 @@ from typing import Any
 from dxprivacy.engines.fields import fields_of
 from dxprivacy.errors import TooLarge, UsageError
 from dxprivacy.exact.rounding import is_whole
-from dxprivacy.formats.versions import software
+from dxprivacy.formats.canonical import software
 from dxprivacy.ledger import Ledger
-from dxprivacy.mechanisms.synthesis.made import Made
 from dxprivacy.mechanisms.synthesis.plan import SynthesisPlan
-from dxprivacy.mechanisms.synthesis.synthetic_data import Synthetic
+from dxprivacy.mechanisms.synthesis.synthetic_data import Made, Synthetic
 from dxprivacy.policy import Policy
 from dxprivacy.privacy import largest_loss
 from dxprivacy.releases import Release
 from dxprivacy.releases.guarantee import guarantee_of
-from dxprivacy.session.outcome import Outcome
+from dxprivacy.session.recorded_steps import Outcome
 from dxprivacy.synthetic.synthesis_report import Report, compare
 from dxprivacy.synthetic.synthetic_records import Records
 from dxprivacy.universe.universe import Universe

@@ -1,7 +1,7 @@
 """Released answers beside those of synthetic records: how well the records tell what was released.
 
 Both sides are public: a released answer with its interval, and the answer that the synthetic records give to the same
-question.  True answers are not needed, and not looked at.
+query.  True answers are not needed, and not looked at.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,10 +14,10 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.formats.versions import REPORT
-from dxprivacy.formats.writing_files import REPORT as REPORT_FILE
-from dxprivacy.formats.writing_files import write_file
-from dxprivacy.mechanisms.linear.noise.noise_laws import laplace_laws
+from dxprivacy.formats.canonical import REPORT
+from dxprivacy.formats.file_access import REPORT as REPORT_FILE
+from dxprivacy.formats.file_access import write_file
+from dxprivacy.mechanisms.linear.noise.noise_distributions import laplace_distributions
 from dxprivacy.releases.release import Row
 from dxprivacy.synthetic.synthetic_records import digest_of_file
 from dxprivacy.universe.workload import Workload
@@ -27,11 +27,11 @@ _CLOSE = 1e-9  # ends of intervals are floats
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedAnswer:
     """One answer: what the synthetic records say, and what was released, if anything was."""
 
     label: str
-    question: str
+    query: str
     unit: str
     synthetic: float
     released: Row | None = None
@@ -55,7 +55,7 @@ class Compared:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        out: dict[str, Any] = {"label": self.label, "question": self.question, "unit": self.unit}
+        out: dict[str, Any] = {"label": self.label, "query": self.query, "unit": self.unit}
         out |= {"synthetic": self.synthetic, "released": None, "low": None, "high": None, "inside": self.inside}
         if self.released is not None:
             out |= {"released": self.released.value, "low": self.released.low, "high": self.released.high}
@@ -66,7 +66,7 @@ class Compared:
 class Report(Displayed):
     """All answers of synthetic records beside what was released."""
 
-    answers: tuple[Compared, ...]
+    answers: tuple[ComparedAnswer, ...]
     records: int
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -74,7 +74,7 @@ class Report(Displayed):
         return f"{plural(self.records, 'record')}, {self.summary}"
 
     @property
-    def compared(self) -> tuple[Compared, ...]:
+    def compared(self) -> tuple[ComparedAnswer, ...]:
         """The answers for which something was released."""
         return tuple(a for a in self.answers if a.released is not None)
 
@@ -129,7 +129,7 @@ def compare(workload: Workload, released: Sequence[Row | None], counts: Ints, ro
     """
     values = synthetic_answers(workload, counts, rows)
     answers = tuple(
-        Compared(answer.label, workload.titles[answer.question], answer.unit, value, row, answer.groups)
+        ComparedAnswer(answer.label, workload.titles[answer.query], answer.unit, value, row, answer.groups)
         for answer, value, row in zip(workload.answers, values, released, strict=True)
     )
     return Report(answers, int(counts.sum()), facts)
@@ -138,9 +138,9 @@ def compare(workload: Workload, released: Sequence[Row | None], counts: Ints, ro
 def synthetic_answers(workload: Workload, counts: Ints, rows: int) -> list[float]:
     """The answers of synthetic records, as if there were `rows` of them."""
     if counts.shape != (workload.universe.cells,):
-        raise UsageError("the synthetic records are over another universe than the questions")
+        raise UsageError("the synthetic records are over another universe than the queries")
     absent = [0] * (workload.universe.size - workload.universe.cells)
     made = max(int(counts.sum()), 1)
     exact = [Fraction(int(z) * rows, made) for z in workload.answer(np.r_[counts, absent].astype(np.int64))]
-    laws = laplace_laws([0.0] * len(exact))
-    return [answer.recipe.interval(exact, laws, rows, 0.0)[0] for answer in workload.answers]
+    distributions = laplace_distributions([0.0] * len(exact))
+    return [answer.recipe.interval(exact, distributions, rows, 0.0)[0] for answer in workload.answers]

@@ -19,11 +19,11 @@ import numpy as np
 
 from dxprivacy.engines.fields import fields_of
 from dxprivacy.engines.files.csv_records import require_csv, write_csv
-from dxprivacy.engines.sql.duckdb.duckdb_records import records_relation, require_parquet, write_parquet_records
+from dxprivacy.engines.sql.duckdb.duckdb_database import records_relation, require_parquet, write_parquet_records
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.formats.writing_files import Kind, file_to_write, require_place
-from dxprivacy.mechanisms.synthesis.all_cells import require_all_cells
+from dxprivacy.formats.file_access import FileKind, file_to_write, require_place
+from dxprivacy.mechanisms.synthesis.histogram_answers import require_all_cells
 from dxprivacy.synthetic.controlled_rounding import whole_counts
 from dxprivacy.tabular import Columnar
 from dxprivacy.universe.universe import Universe
@@ -147,14 +147,14 @@ def digest_of_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _synthetic(target: Path) -> Kind:
+def _synthetic(target: Path) -> FileKind:
     """Synthetic records look like data, as they should; only their report tells that they are not."""
     try:
         with report_of(target).open("rb") as file:
             told = json.loads(file.read(_LONGEST_REPORT)).get("file_sha256")
     except (OSError, ValueError, AttributeError, RecursionError):
         told = None
-    return Kind.listed("file of synthetic records", [told] if isinstance(told, str) else [])
+    return FileKind.listed("file of synthetic records", [told] if isinstance(told, str) else [])
 
 
 def require_savable(universe: Universe, path: Path, *, overwrite: bool = False, inputs: Sequence[Path] = ()) -> None:

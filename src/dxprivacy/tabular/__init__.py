@@ -1,10 +1,9 @@
 """Tables in the forms that other programs read, and in those that people print.
 
-In reading order: `printed_table`, `columns`, `latex`, `markdown`, `table_forms`.
+In reading order: `latex`, `columns`, `markdown`.
 """
 
-from dxprivacy.tabular.columns import NUMBER, TEXT, Columns
-from dxprivacy.tabular.printed_table import Printed, PrintedTable
-from dxprivacy.tabular.table_forms import Columnar, Printable, Tabular
+from dxprivacy.tabular.columns import NUMBER, TEXT, Columnar, Columns, Printable, Tabular
+from dxprivacy.tabular.latex import Printed, PrintedTable
 
 __all__ = ["NUMBER", "TEXT", "Columnar", "Columns", "Printable", "Printed", "PrintedTable", "Tabular"]

@@ -1,10 +1,35 @@
-r"""Tables as LaTeX, with booktabs.  Every text is anybody's: no sign of it means anything to TeX."""
+"""Tables as LaTeX, with booktabs.  Every text is anybody's: no sign of it means anything to TeX."""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dxprivacy.errors import one_line
-from dxprivacy.tabular.printed_table import Printed, PrintedTable
+
+# -- Tables for people: texts in rows and columns, before they are Markdown or LaTeX -----------------------------------
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """One table: its title, a head, a side for each column (`l` or `r`), and rows of texts."""
+
+    title: str
+    head: tuple[str, ...]
+    align: str
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """Tables, the remarks that belong below them, and the guarantee that goes with what was released."""
+
+    tables: tuple[PrintedTable, ...]
+    remarks: tuple[str, ...] = ()
+    guarantee: tuple[str, ...] = ()
+
+
+# -- Tables as LaTeX, with booktabs ------------------------------------------------------------------------------------
+
 
 BEGINNING = "% made by dxprivacy; needs \\usepackage{booktabs,longtable}"
 _SIGNS = {

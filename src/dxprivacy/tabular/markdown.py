@@ -3,7 +3,7 @@
 import re
 
 from dxprivacy.errors import one_line
-from dxprivacy.tabular.printed_table import Printed, PrintedTable
+from dxprivacy.tabular.latex import Printed, PrintedTable
 
 BEGINNING = "<!-- made by dxprivacy -->"
 # What would mean something inside a line: emphasis, code, links, tags, entities, cells, formulas, names of people.

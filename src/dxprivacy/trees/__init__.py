@@ -3,21 +3,20 @@
 Arrays in, arrays out: no policies and no words.  Floats only; every bound is rounded outwards by a proved amount, so
 that whoever decides in fractions has all pairs that may matter.
 
-In reading order: `point_norms`, `embedding`, `tree`, `closest_classes`, `extremes`, `linear_fits`, `features`,
-`node_pairs`.
+In reading order: `embedding`, `tree`, `closest_classes`, `extremes`, `features`, `node_pairs`.
 """
 
 from dxprivacy.trees.closest_classes import closest_across
 from dxprivacy.trees.embedding import Embedding
 from dxprivacy.trees.extremes import closest_pairs, farthest_pairs, same_places, second_nearest, within_pairs
 from dxprivacy.trees.features import Dense, Labels, Numerator, Scalar
-from dxprivacy.trees.node_pairs import Found, largest_ratio, largest_ratios
+from dxprivacy.trees.node_pairs import FoundPairs, largest_ratio, largest_ratios
 from dxprivacy.trees.tree import PointTree
 
 __all__ = [
     "Dense",
     "Embedding",
-    "Found",
+    "FoundPairs",
     "Labels",
     "Numerator",
     "PointTree",

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.trees.embedding import Embedding
-from dxprivacy.trees.point_norms import length
+from dxprivacy.trees.embedding import Embedding, length
 from dxprivacy.trees.tree import sites_of
 
 _LEAF = 8

@@ -6,8 +6,7 @@ In space, not in the metric: the metric grows with the distance in space, so its
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.trees.embedding import Embedding
-from dxprivacy.trees.point_norms import length
+from dxprivacy.trees.embedding import Embedding, length
 from dxprivacy.trees.tree import PointTree, Sites, sites_of
 
 Pairs = tuple[Ints, Ints]

@@ -31,7 +31,7 @@ Keys = Callable[[Ints, Ints], Ints]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundPairs:
     """Records whose ratio may be the largest; `ceiling` bounds whatever they leave open, None: nothing.
 
     `floor` is a ratio that one of them has, up to roundings.
@@ -43,7 +43,7 @@ class Found:
     ceiling: float | None
 
 
-def largest_ratio(tree: PointTree, numerator: Numerator, keys: Keys | None = None, *, above: float = 0.0) -> Found:
+def largest_ratio(tree: PointTree, numerator: Numerator, keys: Keys | None = None, *, above: float = 0.0) -> FoundPairs:
     """The pairs of records that may have the largest ratio, if it is not below `above`.
 
     Where the tree holds one record for each place, the loss must not tell records of one place apart.
@@ -69,10 +69,10 @@ def largest_ratio(tree: PointTree, numerator: Numerator, keys: Keys | None = Non
             ceiling = max(ceiling, walk.most_kept)
         if walk.floor < 2 * _SMALLEST and len(tree.records) > 1:  # ratios so small are not told from nothing
             ceiling = max(ceiling, 2 * _SMALLEST)
-    return Found(i, j, walk.floor, ceiling if ceiling > 0 else None)
+    return FoundPairs(i, j, walk.floor, ceiling if ceiling > 0 else None)
 
 
-def largest_ratios(tree: PointTree, numerator: Numerator, many: int, *, above: float = 0.0) -> Found:
+def largest_ratios(tree: PointTree, numerator: Numerator, many: int, *, above: float = 0.0) -> FoundPairs:
     """So many pairs of records with the largest ratios, the largest first, in floats; only ratios beyond `above`.
 
     `ceiling` says that the search was given up: no ratio that was left out is larger.
@@ -89,7 +89,7 @@ def largest_ratios(tree: PointTree, numerator: Numerator, many: int, *, above: f
         root = np.zeros(1, dtype=np.int64)
         ceiling = walk.descend([(0, root, root, np.full(1, np.inf))], tie=0.0, work=_WORK)
     i, j = walk.candidates()
-    return Found(i, j, walk.floor, ceiling if ceiling > 0 else None)
+    return FoundPairs(i, j, walk.floor, ceiling if ceiling > 0 else None)
 
 
 Nodes = tuple[int, Ints, Ints, Floats]

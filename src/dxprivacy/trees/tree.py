@@ -14,8 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.trees.embedding import Embedding
-from dxprivacy.trees.point_norms import length
+from dxprivacy.trees.embedding import Embedding, length
 
 _LEAF = 16
 _NEIGHBOR = 2.0**-30

@@ -297,10 +297,10 @@ def _entries(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
     pairs = np.zeros((1, 2), dtype=np.int64)
     valid = np.ones((1, 2), dtype=bool)
     sizes = np.array([old.each_entry.listed, new.each_entry.listed], dtype=np.int64)
-    choices = np.stack([single.old, single.new], axis=1)
+    selections = np.stack([single.old, single.new], axis=1)
     for _ in range(length):
-        pairs = (pairs[:, None, :] * sizes + choices).reshape(-1, 2)
-        valid = (valid[:, None, :] & (choices < sizes)).reshape(-1, 2)
+        pairs = (pairs[:, None, :] * sizes + selections).reshape(-1, 2)
+        valid = (valid[:, None, :] & (selections < sizes)).reshape(-1, 2)
     pairs = np.where(valid, pairs, np.array([old.listed, new.listed], dtype=np.int64))
     return pairs[(pairs < np.array([old.size, new.size], dtype=np.int64)).all(axis=1)]
 

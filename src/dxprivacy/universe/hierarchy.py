@@ -1,9 +1,10 @@
 """Counts nested in one another: what noise that agrees with itself is drawn along (docs/theorems.md).
 
-Rows of noughts and ones over some cells are nested if of every two of them one lies in the other, or they have no cell
+Rows of zeros and ones over some cells are nested if of every two of them one lies in the other, or they have no cell
 in common.  Then each is the sum of those just inside it, and all together are a tree, with everything at its root and
 single cells at its ends.  The tree is kept as divisions in two: a count of more parts is divided into two halves of
-them, which nobody counts.  That changes nothing about the law of the counts, which does not ask how parts are summed.
+them, which nobody counts.  That changes nothing about the distribution of the counts, which does not ask how parts are
+summed.
 
 A count may also be divided in several ways that do not mind one another: in a star, each count of a margin is the sum
 of a group of cells in every table that has the margin's attribute (docs/theorems.md).
@@ -94,7 +95,7 @@ def star_of(margin: Ints, tables: Sequence[Ints]) -> Nest:
 
 
 def _sets(rows: Ints) -> Bools | None:
-    """Rows as sets of cells: noughts and ones, neither empty nor everything, over two cells at least."""
+    """Rows as sets of cells: zeros and ones, neither empty nor everything, over two cells at least."""
     inside = rows != 0
     if rows.ndim != 2 or not rows.size or rows.shape[1] < 2 or not ((rows == 0) | (rows == 1)).all():
         return None

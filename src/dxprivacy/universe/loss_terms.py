@@ -10,7 +10,7 @@ from dxprivacy.universe.blocks import Rows, joint_classes
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class LossPart:
     """The rows of one block with their weights 1/s: the sum of the w_k |A_ki - A_kj|, or the largest of them.
 
     `uniform` says that which of its rows changes makes no difference.
@@ -22,7 +22,7 @@ class Part:
     uniform: bool
 
     @classmethod
-    def of(cls, block: Rows, weights: Floats, *, largest: bool) -> "Part":
+    def of(cls, block: Rows, weights: Floats, *, largest: bool) -> "LossPart":
         """With rows that are alike if their weights are."""
         return cls(block, weights, largest, bool((weights == weights[0]).all()))
 
@@ -34,7 +34,7 @@ class Part:
         """Not less than its largest loss, up to a few roundings."""
         return self.block.summit(self.weights) if self.largest else self.block.reach(self.weights)
 
-    def times(self, count: int) -> "Part":
+    def times(self, count: int) -> "LossPart":
         """So often."""
         return self if count == 1 else replace(self, weights=self.weights * count)
 
@@ -46,7 +46,7 @@ class Term:
     Its classes of values are those that all parts agree on, so whatever holds within a class holds for the largest.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[LossPart, ...]
 
     @cached_property
     def axes(self) -> tuple[int, ...]:

@@ -61,13 +61,13 @@ class Occupied:
     def over(self, axes: Sequence[int]) -> "Occupied":
         """These counts, if the attributes can be told."""
         if not set(axes) <= set(self._columns):
-            raise UsageError("a question about attributes that were not counted", hints=["count the whole records"])
+            raise UsageError("a query about attributes that were not counted", hints=["count the whole records"])
         return self
 
     def by_person(self, axes: Sequence[int]) -> "Occupied":
         """These counts, if it is known whose they are."""
         if self.person is None:
-            raise UsageError("a question about people, whose rows were not told apart", hints=["a session counts them"])
+            raise UsageError("a query about people, whose rows were not told apart", hints=["a session counts them"])
         return self.over(axes)
 
     @property

@@ -1,8 +1,8 @@
 """People with several rows: whose rows they are, how many of each person's count, and which.
 
-A person is a multiset of at most `at_most` kept rows, the missing ones `absent`.  Two people are as far apart as the
-farthest pair of the best matching of their kept rows.  What is spent is reckoned row by row: matched rows are replaced
-one after the other, at most `at_most` of them, so a row gets that part of its distance (docs/theorems.md).
+A person is a multiset of at most `max_rows` kept rows, the missing ones `absent`.  Two people are as far apart as the
+farthest pair of the best matching of their kept rows.  What is spent is estimated row by row: matched rows are replaced
+one after the other, at most `max_rows` of them, so a row gets that part of its distance (docs/theorems.md).
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,12 +38,12 @@ class People:
     `no_key` says whose the rows without one are: those of `one` person together, or each a person of its `own`.  How
     many people there are is public, unless `max_people` says how many there can be at most.
 
-    >>> People(("patient",), 10).spec()["at_most"]
+    >>> People(("patient",), 10).spec()["max_rows"]
     10
     """
 
     key: tuple[str, ...]
-    at_most: int
+    max_rows: int
     no_key: str = ONE
     max_people: int | None = None
     table: PersonTable | None = None
@@ -51,9 +51,9 @@ class People:
     def __post_init__(self) -> None:
         if not self.key or len(set(self.key)) < len(self.key):
             raise PolicyError("a person's key is one column or several different ones", hints=['key = "patient"'])
-        if type(self.at_most) is not int or not 1 <= self.at_most <= MOST_ROWS_EACH:
-            what = f"at_most is {self.at_most}; of each person 1 to {MOST_ROWS_EACH:,} rows can be kept"
-            raise PolicyError(what, hints=[("at_most = 10", "so many rows of each person count, at most")])
+        if type(self.max_rows) is not int or not 1 <= self.max_rows <= MOST_ROWS_EACH:
+            what = f"max_rows is {self.max_rows}; of each person 1 to {MOST_ROWS_EACH:,} rows can be kept"
+            raise PolicyError(what, hints=[("max_rows = 10", "so many rows of each person count, at most")])
         if self.no_key not in (ONE, OWN):
             raise PolicyError(f"no_key is {self.no_key!r}", hints=[f'no_key = "{ONE}"', f'no_key = "{OWN}"'])
         most = self.max_people
@@ -61,9 +61,9 @@ class People:
             raise PolicyError("max_people must be a positive whole number", hints=["max_people = 1000000"])
 
     @property
-    def max_rows(self) -> int | None:
+    def max_records(self) -> int | None:
         """How many rows can be kept of all people that there can be; None where that depends on a public number."""
-        return None if self.max_people is None else self.max_people * self.at_most
+        return None if self.max_people is None else self.max_people * self.max_rows
 
     def of_rows(self) -> "People":
         """Without what a second table tells of them: which rows are kept does not depend on it."""
@@ -82,7 +82,7 @@ class People:
         return {
             "kind": PEOPLE,
             "key": list(self.key),
-            "at_most": self.at_most,
+            "max_rows": self.max_rows,
             "no_key": self.no_key,
             "kept": KEPT,
             "max_people": self.max_people,
@@ -96,7 +96,7 @@ class People:
         try:
             given = spec.get("table")
             table = None if given is None else PersonTable(*(tuple(map(str, given[k])) for k in ("key", "attributes")))
-            made = cls(tuple(map(str, key or ())), spec["at_most"], spec["no_key"], spec["max_people"], table)
+            made = cls(tuple(map(str, key or ())), spec["max_rows"], spec["no_key"], spec["max_people"], table)
         except (KeyError, TypeError):
             made = None
         if made is None or made.spec() != dict(spec):

@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
 from dxprivacy.exact.arrays import Floats, Ints
 
 KM_PER_DEGREE = Fraction(11119, 100)
@@ -82,7 +82,7 @@ class Plane:
             return Fraction(1), Fraction(1)
         low, high = self.ends[0]
         if max(abs(low), abs(high)) > _HIGHEST:
-            raise QuestionError("there is no map of places at a pole")
+            raise QueryError("there is no map of places at a pole")
         middle = abs(low + high) / 2
         return KM_PER_DEGREE, KM_PER_DEGREE * Fraction(math.floor(cosine_floor(middle) * 1000), 1000)
 
@@ -93,10 +93,10 @@ class Plane:
         (south, north), (west, east) = self.ends
         top = max(abs(south), abs(north)) + reach / 2 / KM_PER_DEGREE
         if top > _HIGHEST:
-            raise QuestionError("there is no map of places at a pole")
+            raise QueryError("there is no map of places at a pole")
         narrowest = cosine_floor(top)
         if (360 - (east - west)) * KM_PER_DEGREE * narrowest <= reach:
-            raise QuestionError(
+            raise QueryError(
                 "there is no map all around the Earth: its places leave no gap of four widths between two longitudes",
                 hints=[("where …", "of some of the places, by a fact about them"), ("width …", "a smaller one")],
             )

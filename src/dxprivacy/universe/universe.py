@@ -7,7 +7,7 @@ more cells than these can number, they hold Python's whole numbers instead (`Uni
 
 Where records may be added and removed, one more element stands behind the product: `absent`, the record of somebody who
 is not in the data.  So it does where people have several rows: of somebody who has fewer, the others are absent.  No
-question counts it.
+query counts it.
 
 How the lines of the data are written (`file`) is a public fact, too: it decides which record a line is.
 """
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import PolicyError, QuestionError, did_you_mean
+from dxprivacy.errors import PolicyError, QueryError, did_you_mean
 from dxprivacy.exact.arrays import Ints, read_only
 from dxprivacy.formats.canonical import digest_of
 from dxprivacy.universe.attributes.attribute import Attribute
@@ -71,7 +71,7 @@ class Universe:
         self.people = people
         if people is not None and people.table is not None:
             _require_both(names, people.table.attributes)
-        self.max_records = max_records if people is None else people.max_rows
+        self.max_records = max_records if people is None else people.max_records
         if max_records is not None and not 1 <= max_records < 1 << 50:
             raise PolicyError(f"max_records is {max_records}; it must be positive", hints=["max_records = 1000000"])
         self.absent: int | None = None if max_records is None and people is None else size
@@ -129,7 +129,7 @@ class Universe:
         try:
             return self.names.index(name)
         except ValueError:
-            raise QuestionError(
+            raise QueryError(
                 f"no attribute “{name}”",
                 details=[f"there are: {', '.join(self.names)}"],
                 hints=did_you_mean(name, self.names),
@@ -207,14 +207,14 @@ class Universe:
             try:
                 column = [record[attribute.name] for record in records]
             except KeyError:
-                raise QuestionError(f"a record lacks {attribute.name}") from None
+                raise QueryError(f"a record lacks {attribute.name}") from None
             cells = cells + self.offsets(axis, attribute.encode(column))
         return cells
 
     def record(self, cell: int) -> dict[str, str]:
         """The record in a cell, as labels."""
         if not 0 <= cell < self.size:
-            raise QuestionError(f"there is no cell {cell}; the universe has {self.size:,}")
+            raise QueryError(f"there is no cell {cell}; the universe has {self.size:,}")
         if cell == self.absent:
             return dict.fromkeys(self.names, ABSENT)
         return {
@@ -225,7 +225,7 @@ class Universe:
         """Records of many cells."""
         chosen = self.numbered(cells)
         if chosen.size and not (chosen.min() >= 0 and chosen.max() < self.size):
-            raise QuestionError(f"cells lie between 0 and {self.size - 1:,}")
+            raise QueryError(f"cells lie between 0 and {self.size - 1:,}")
         columns = [a.decode(self.along(k, chosen)) for k, a in enumerate(self.attributes)]
         rows = zip(chosen.tolist(), *columns, strict=True)
         return [self.record(c) if c == self.absent else dict(zip(self.names, row, strict=True)) for c, *row in rows]
@@ -280,7 +280,7 @@ class Universe:
         return Universe(some, max_records=self.max_records, file=lines)
 
     def onto(self, axes: Sequence[int]) -> "Universe":
-        """Some of the attributes, without `absent`: what of a record questions about them can see."""
+        """Some of the attributes, without `absent`: what of a record queries about them can see."""
         return Universe([self.attributes[axis] for axis in axes])
 
     @cached_property
@@ -289,7 +289,7 @@ class Universe:
         return self if self.absent is None else Universe(self.attributes, file=self.file)
 
     @property
-    def privacy_unit(self) -> str:
+    def neighbors(self) -> str:
         """What one record, or one person, may do: be replaced by another one, or also be added and removed."""
         if self.people is not None:
             return f"{PEOPLE}-{REPLACE if self.people.max_people is None else 'add-remove'}"
@@ -298,7 +298,7 @@ class Universe:
     @property
     def rows_each(self) -> int:
         """How many rows of one person count at most: a whole person may show so many times as much as one row."""
-        return 1 if self.people is None else self.people.at_most
+        return 1 if self.people is None else self.people.max_rows
 
     def units(self) -> dict[str, str]:
         """The units of numbers, by `attribute` or `attribute.property`: words for people, no part of the digest."""
@@ -307,7 +307,7 @@ class Universe:
         return out | facts
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: everything that questions and metrics refer to."""
+        """For JSON: everything that queries and metrics refer to."""
         return {"digest": self.digest, "attributes": self.spec(), "units": self.units()}
 
 

@@ -1,4 +1,4 @@
-"""A workload: questions bound to a universe, as rows of integers, with the recipe from rows to answers."""
+"""A workload: queries bound to a universe, as rows of integers, with the recipe from rows to answers."""
 
 import hashlib
 from bisect import bisect_right
@@ -11,9 +11,8 @@ from typing import overload
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, UsageError
-from dxprivacy.exact.arrays import Bools, Floats, Ints
-from dxprivacy.exact.frozen_values import changed
+from dxprivacy.errors import QueryError, UsageError
+from dxprivacy.exact.arrays import Bools, Floats, Ints, changed
 from dxprivacy.formats.canonical import canonical
 from dxprivacy.universe.answers import Linear, Recipe
 from dxprivacy.universe.blocks import Block, Differences, PeopleTable
@@ -26,7 +25,7 @@ class Answer:
     """One number that the user gets: what it is called, its recipe, unit, target, weight and groups."""
 
     label: str
-    question: int
+    query: int
     recipe: Recipe
     unit: str = ""
     within: Fraction | None = None
@@ -47,8 +46,8 @@ class RowByRow(Sequence[Answer]):
     'row 3'
     """
 
-    def __init__(self, rows: int, unit: Fraction, first: int = 0, question: int = 0) -> None:
-        self._rows, self._unit, self._first, self._question = rows, unit, first, question
+    def __init__(self, rows: int, unit: Fraction, first: int = 0, query: int = 0) -> None:
+        self._rows, self._unit, self._first, self._query = rows, unit, first, query
 
     def __len__(self) -> int:
         return self._rows
@@ -61,11 +60,11 @@ class RowByRow(Sequence[Answer]):
         if isinstance(k, slice):
             return [self[i] for i in range(*k.indices(self._rows))]
         at = range(self._rows)[k]
-        return Answer(f"row {at + 1}", self._question, Linear(self._first + at, self._unit))
+        return Answer(f"row {at + 1}", self._query, Linear(self._first + at, self._unit))
 
-    def moved(self, rows: int, questions: int) -> "RowByRow":
-        """The same further down, among other questions."""
-        return RowByRow(self._rows, self._unit, self._first + rows, self._question + questions)
+    def moved(self, rows: int, queries: int) -> "RowByRow":
+        """The same further down, among other queries."""
+        return RowByRow(self._rows, self._unit, self._first + rows, self._query + queries)
 
 
 class OneAfterAnother(Sequence[Answer]):
@@ -105,7 +104,7 @@ class Workload:
 
     def __post_init__(self) -> None:
         if not self.blocks or not self.rows:
-            raise UsageError("ask at least one question")
+            raise UsageError("ask at least one query")
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
@@ -138,29 +137,29 @@ class Workload:
         return tuple(b.axes for b in self.blocks if isinstance(b, PeopleTable))
 
     @cached_property
-    def wholes(self) -> tuple[tuple[Block, int], ...]:
+    def proportional(self) -> tuple[tuple[Block, int], ...]:
         """The blocks that are accounted as a whole, counts of people and maps, with their first rows."""
         placed = zip(self.blocks, self.offsets, strict=True)
         return tuple((block, start) for block, start in placed if not block.by_pairs)
 
     @cached_property
-    def in_wholes(self) -> Bools:
+    def in_proportional(self) -> Bools:
         """Whether each row is in one of them."""
         out = np.zeros(self.rows, dtype=bool)
-        for block, start in self.wholes:
+        for block, start in self.proportional:
             out[start : start + block.rows] = True
         return out
 
     @cached_property
     def by_pairs(self) -> "Workload | None":
         """What is accounted pair by pair of records; None where nothing is left."""
-        if not self.wholes:
+        if not self.proportional:
             return self
         blocks = tuple(block for block in self.blocks if block.by_pairs)
         if not blocks:
             return None
-        place = (np.cumsum(~self.in_wholes) - 1).tolist()
-        mine = [a for a in self.answers if not self.in_wholes[list(a.rows)].any()]
+        place = (np.cumsum(~self.in_proportional) - 1).tolist()
+        mine = [a for a in self.answers if not self.in_proportional[list(a.rows)].any()]
         answers = tuple(changed(a, recipe=a.recipe.moved(place[a.rows[0]] - a.rows[0])) for a in mine)
         return Workload(self.universe, blocks, answers, self.titles)
 
@@ -229,11 +228,11 @@ class Workload:
     def row(self, k: int) -> "Workload":
         """Row k as a workload of its own; called like the answer that it is, if it is one by itself."""
         if not 0 <= k < self.rows:
-            raise QuestionError(f"there is no row {k + 1} among {self.rows:,}")
+            raise QueryError(f"there is no row {k + 1} among {self.rows:,}")
         at = int(self.block_of[k])
         block = self.blocks[at].row(k - self.offsets[at])
         answer = self._alone.get(k, Answer(f"row {k + 1}", 0, Linear(0, block.unit, block.bias)))
-        answer = replace(answer, question=0, within=None, weight=Fraction(1))
+        answer = replace(answer, query=0, within=None, weight=Fraction(1))
         return Workload(self.universe, (block,), (answer,), (answer.label,))
 
     @cached_property
@@ -250,7 +249,7 @@ class Workload:
 def stack(workloads: Sequence[Workload]) -> Workload:
     """Several workloads over one universe as one."""
     if not workloads:
-        raise UsageError("ask at least one question")
+        raise UsageError("ask at least one query")
     if len(workloads) == 1:
         return workloads[0]
     universe = workloads[0].universe
@@ -260,7 +259,7 @@ def stack(workloads: Sequence[Workload]) -> Workload:
     rows = 0
     for w in workloads:
         if w.universe != universe:
-            raise QuestionError("questions about different universes cannot be asked together")
+            raise QueryError("queries about different universes cannot be asked together")
         answers.append(_moved(w.answers, rows, len(titles)))
         blocks += w.blocks
         titles += w.titles
@@ -270,9 +269,9 @@ def stack(workloads: Sequence[Workload]) -> Workload:
     return Workload(universe, tuple(blocks), together, tuple(titles))
 
 
-def _moved(answers: Sequence[Answer], rows: int, questions: int) -> Sequence[Answer]:
+def _moved(answers: Sequence[Answer], rows: int, queries: int) -> Sequence[Answer]:
     if isinstance(answers, RowByRow):
-        return answers.moved(rows, questions)
-    if not rows and not questions:
+        return answers.moved(rows, queries)
+    if not rows and not queries:
         return answers
-    return [changed(a, question=a.question + questions, recipe=a.recipe.moved(rows)) for a in answers]
+    return [changed(a, query=a.query + queries, recipe=a.recipe.moved(rows)) for a in answers]

@@ -12,11 +12,11 @@ from typing import Any
 
 from dxprivacy.errors import LedgerError, NotVerified, Undecided, UsageError
 from dxprivacy.verify import reading
-from dxprivacy.verify.choice import CHOICE_PLANS, CHOICES, verify_choice, verify_choice_plan
 from dxprivacy.verify.ledger import Book, verify_entry
 from dxprivacy.verify.plan import PLANS, verify_plan
 from dxprivacy.verify.privacy import Check
 from dxprivacy.verify.release import RELEASES, verify_release
+from dxprivacy.verify.selection import SELECTION_PLANS, SELECTIONS, verify_selection, verify_selection_plan
 from dxprivacy.verify.synthesis import REPORTS, verify_report
 from dxprivacy.verify.unchecked import Unchecked, not_checked
 
@@ -58,18 +58,18 @@ def verify(path: str | Path, ledger: str | Path | None = None) -> Iterator[Check
 
 
 def verify_data(data: Any, ledger: str | Path | None = None) -> Iterator[Check]:
-    """Check a plan, release, choice or report given as parsed JSON."""
+    """Check a plan, release, selection or report given as parsed JSON."""
     yield from verify_file(File(data, ""), ledger)
 
 
 def verify_file(file: File, ledger: str | Path | None = None) -> Iterator[Check]:
-    """Check a plan, release, choice or report that was read."""
+    """Check a plan, release, selection or report that was read."""
     data = file.data
     kind = data.get("format") if isinstance(data, dict) else None
-    known = (*PLANS, *RELEASES, *CHOICE_PLANS, *CHOICES, *REPORTS)
+    known = (*PLANS, *RELEASES, *SELECTION_PLANS, *SELECTIONS, *REPORTS)
     if not isinstance(kind, str) or kind not in known:
         raise NotVerified("neither a plan nor a release of this version", where="format")
-    if kind in (*PLANS, *CHOICE_PLANS) and ledger is not None:
+    if kind in (*PLANS, *SELECTION_PLANS) and ledger is not None:
         raise UsageError("a plan spends nothing, so no ledger knows it", hints=["verify the release"])
     try:
         yield from _checks(file, kind, ledger)
@@ -86,11 +86,11 @@ def _checks(file: File, kind: str, ledger: str | Path | None) -> Iterator[Check]
     data = file.data
     if kind in PLANS:
         yield from verify_plan(data)
-    elif kind in CHOICE_PLANS:
-        yield from verify_choice_plan(data)
+    elif kind in SELECTION_PLANS:
+        yield from verify_selection_plan(data)
     elif kind in REPORTS:
         yield from verify_report(data, ledger)
     else:
-        spent, kept = yield from verify_release(data) if kind in RELEASES else verify_choice(data)
+        spent, kept = yield from verify_release(data) if kind in RELEASES else verify_selection(data)
         if ledger is not None:
             yield from verify_entry(data, spent, kept, Book(Path(ledger)), written=file.digest)

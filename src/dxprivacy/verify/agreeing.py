@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Any
 
 from dxprivacy.errors import NotVerified
-from dxprivacy.verify.consistent import check_sums, errors, nested
+from dxprivacy.verify.k_norm import check_sums, errors, nested
 from dxprivacy.verify.least_squares import Component, Estimator, least_noise
-from dxprivacy.verify.noise import Agreeing, Blend, Combined, Known, Laplace, Law, variance
-from dxprivacy.verify.questions import Asked
+from dxprivacy.verify.noise import Agreeing, Blend, Combined, Distribution, Known, Laplace, variance
+from dxprivacy.verify.queries import Asked
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.stars import Stars
 from dxprivacy.verify.tables import as_tables
@@ -19,7 +19,7 @@ from dxprivacy.verify.way import Row, Way, rows_of
 _DECIMALS = 9  # of an estimate that is not whole
 
 
-class Consistent(Way):
+class KNormCounts(Way):
     """Sums of nested counts whose noise agrees, and means of tables that share margins."""
 
     exact = False  # errors come from floats
@@ -27,7 +27,7 @@ class Consistent(Way):
     def __init__(self, asked: Asked, counted: Asked, universe: Universe, scales: Sequence[float], edition: int) -> None:
         super().__init__(asked, counted, universe, scales, edition)
         if universe.absent is not None:
-            raise refuse("consistent noise needs a public number of records", "measured")
+            raise refuse("k-norm noise needs a public number of records", "measured")
         self._noises = [variance(s) for s in scales]
         self._estimator = Estimator(asked.blocks, counted.blocks, universe, self._noises)
         if sum(block.rows for part in self._estimator.components for block in part.counted) != counted.rows:
@@ -65,7 +65,7 @@ class Consistent(Way):
                 why = why or refused
                 continue
             if any(self.scales[row] == 0 for row in rows_of(part.counted)):
-                raise refuse("consistent noise leaves no count without noise", "measured")
+                raise refuse("k-norm noise leaves no count without noise", "measured")
             out.append(found)
         if why is not None and all(isinstance(part, _Alone) for part in out):
             raise why
@@ -73,17 +73,17 @@ class Consistent(Way):
 
     def _agreeing(self, part: Component) -> "_Nested | _Starred":
         if any(block.unit != 1 for block in part.counted):
-            raise refuse("consistent noise is that of counts", "measured")
+            raise refuse("k-norm noise is that of counts", "measured")
         tables = None
         if len(part.firsts) > 1:
             tables = as_tables(part.asked, part.counted, part.firsts, self.scales, private=False, explicit=True)
         return _Nested(part, self.scales) if tables is None else _Starred(Stars(tables, self.scales))
 
-    def laws(self) -> list[Law]:
-        out: list[Law] = [Laplace(0.0)] * self.asked.rows
+    def distributions(self) -> list[Distribution]:
+        out: list[Distribution] = [Laplace(0.0)] * self.asked.rows
         for part in self._parts:
-            for row, law in part.laws().items():
-                out[row] = law
+            for row, distribution in part.distributions().items():
+                out[row] = distribution
         return out
 
     def rows(self, noisy: Sequence[int], records: int) -> list[Row]:
@@ -105,7 +105,7 @@ class _Alone:
     def _spreads(self) -> dict[int, float]:
         return self._solved.variances()
 
-    def laws(self) -> dict[int, Law]:
+    def distributions(self) -> dict[int, Distribution]:
         return {row: Blend(v, *self._least) if v > 0 else Laplace(0.0) for row, v in self._spreads.items()}
 
     def rows(self, noisy: Sequence[int], records: int) -> dict[int, Row]:
@@ -119,7 +119,7 @@ class _Starred:
     def __init__(self, stars: Stars) -> None:
         self._stars = stars
 
-    def laws(self) -> dict[int, Law]:
+    def distributions(self) -> dict[int, Distribution]:
         return {row: Combined(v) if v > 0 else Laplace(0.0) for row, v in self._stars.variances(()).items()}
 
     def rows(self, noisy: Sequence[int], records: int) -> dict[int, Row]:
@@ -141,7 +141,7 @@ class _Nested:
             for block in part.counted:
                 for row, x in block.column(values).items():
                     if x not in (0, 1):
-                        raise refuse("consistent noise is that of counts", "measured")
+                        raise refuse("k-norm noise is that of counts", "measured")
                     if x:
                         sets.setdefault(row, set()).add(k)
             self._wanted.append({row: x for block in part.asked for row, x in block.column(values).items() if x})
@@ -150,14 +150,14 @@ class _Nested:
         self._top = nested({row: frozenset(some) for row, some in sets.items()}, len(cells))
         self._asked = rows_of(part.asked)
 
-    def laws(self) -> dict[int, Law]:
-        out: dict[int, Law] = {}
+    def distributions(self) -> dict[int, Distribution]:
+        out: dict[int, Distribution] = {}
         together, told = errors(self._top, {row: 1 / s for row, s in self._scales.items()})
-        known: dict[tuple[int, ...], Law] = {}
+        known: dict[tuple[int, ...], Distribution] = {}
         for row in self._asked:
             numbers = tuple(column.get(row, 0) for column in self._wanted)
             if numbers not in known:
-                known[numbers] = _law(numbers, together, told)
+                known[numbers] = _distribution(numbers, together, told)
             out[row] = known[numbers]
         return out
 
@@ -169,7 +169,7 @@ class _Nested:
         }
 
 
-def _law(numbers: tuple[int, ...], together: Any, told: dict[frozenset[int], Any]) -> Law:
+def _distribution(numbers: tuple[int, ...], together: Any, told: dict[frozenset[int], Any]) -> Distribution:
     """That of a counted set, where the row is one or all but one, times a factor; otherwise by its variance."""
     step = math.gcd(*(x - numbers[0] for x in numbers))
     if not step:

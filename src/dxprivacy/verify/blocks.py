@@ -473,7 +473,7 @@ def workload_digest(universe_digest: str, blocks: Sequence[Block]) -> str:
     """The digest of the rows (section 6)."""
     entries = sum(len(block.spans) * len(block.groups) for block in blocks if isinstance(block, Along))
     if entries > _MOST_HASHED:
-        raise Undecided(f"{entries:,} entries are too many to work out the digest of the questions", where="workload")
+        raise Undecided(f"{entries:,} entries are too many to work out the digest of the queries", where="workload")
     out = hashlib.sha256(f"{universe_digest}\n".encode())
     for block in blocks:
         parts: list[array[int] | Inside] = []
@@ -481,7 +481,7 @@ def workload_digest(universe_digest: str, blocks: Sequence[Block]) -> str:
             try:
                 parts.append(values if isinstance(values, Inside) else array("q", values))
             except OverflowError:
-                raise refuse("numbers beyond 64 bits", "questions") from None
+                raise refuse("numbers beyond 64 bits", "queries") from None
         head = {
             "kind": block.kind,
             "unit": str(block.unit),

@@ -104,7 +104,7 @@ class Blurred(Block):
         return {value: k for k, value in enumerate(self.counted)}
 
     def context(self, axis: int, value: int, uniform: bool) -> object:  # noqa: ARG002
-        raise refuse("is a map, which no pair of records tells about", "questions")
+        raise refuse("is a map, which no pair of records tells about", "queries")
 
     def arrays(self) -> Iterator[Sequence[int]]:
         yield [self.rows, self.axis, self.parts]

@@ -35,14 +35,14 @@ def tightest(loss: Loss, metric: Distance, enough: Exact = Fraction(0)) -> Tight
     if metric.size != loss.universe.size:
         raise refuse("is not over the cells of the universe", "metric")
     if loss.people or loss.maps:
-        return _beside_wholes(loss, metric, enough)
+        return _beside_proportional(loss, metric, enough)
     best = NOTHING
     for part in loss.alternatives:
         best = _larger(best, _tightest(part, metric, enough))
     return best
 
 
-def _beside_wholes(loss: Loss, metric: Distance, enough: Exact) -> Tightest:
+def _beside_proportional(loss: Loss, metric: Distance, enough: Exact) -> Tightest:
     """Counts of people take the same part of every distance, maps of distances along one attribute: so much more."""
     parts = [part_of_people(block, loss.scales, metric, loss.universe) for block in loss.people]
     low, high = (sum((part[k] for part in parts), Fraction(0)) for k in (0, 1))
@@ -163,7 +163,7 @@ def _constant(loss: Loss, metric: Constant) -> Tightest:
 
 
 def _independent(loss: Loss) -> list[Loss]:
-    """Losses that add up to this one and share no attribute; of a choice all blocks belong together."""
+    """Losses that add up to this one and share no attribute; of a selection all blocks belong together."""
     groups: list[tuple[set[int], list[Block]]] = []
     for blocks in loss.summands(loss.blocks):
         axes = {axis for block in blocks for axis in block.axes}
@@ -186,22 +186,22 @@ def _linked(loss: Loss, metric: Constant, *, closely: bool = True) -> Tightest:
     """
     universe = loss.universe
     summands = loss.summands(loss.blocks)
-    if loss.choices and len(summands) == 1:
+    if loss.selections and len(summands) == 1:
         return _widest_row(loss, metric)
     if closely and len(loss.blocks) == 1 and isinstance(table := loss.blocks[0], Table):
         return _widest_table(loss, table, metric)
-    choices: list[list[int]] = []
+    selections: list[list[int]] = []
     for axis, size in enumerate(universe.shape):
         blocks = [b for b in loss.blocks if axis in b.axes]
         if closely:
-            choices.append(ends(blocks, axis, range(size)) if blocks else [0])
+            selections.append(ends(blocks, axis, range(size)) if blocks else [0])
             continue
         seen: dict[object, int] = {}
         for value in range(size if blocks else 1):
             seen.setdefault(tuple(b.moving(axis, value) for b in blocks), value)
-        choices.append(list(seen.values()))
-    if math.prod(map(len, choices)) <= _MOST_COLUMNS:
-        cells = [universe.cell(values) for values in product(*choices)]
+        selections.append(list(seen.values()))
+    if math.prod(map(len, selections)) <= _MOST_COLUMNS:
+        cells = [universe.cell(values) for values in product(*selections)]
         cells += [] if metric.size == universe.cells else [metric.size - 1]
         return _widest(loss, cells, metric.epsilon)
     absent = metric.size > universe.cells
@@ -218,7 +218,7 @@ def _linked(loss: Loss, metric: Constant, *, closely: bool = True) -> Tightest:
 
 
 def _reach(loss: Loss, blocks: Sequence[Block], *, absent: bool) -> float:
-    """Not less than any pair's loss in these blocks: in their worst row, if they are those of a choice."""
+    """Not less than any pair's loss in these blocks: in their worst row, if they are those of a selection."""
     if not (times := loss.chosen(blocks[0])):
         return blocks[0].reach(loss.weights, absent=absent)
     rows = (found for block in blocks for found in block.spreads(absent=absent))
@@ -226,7 +226,7 @@ def _reach(loss: Loss, blocks: Sequence[Block], *, absent: bool) -> float:
 
 
 def _widest_row(loss: Loss, metric: Constant) -> Tightest:
-    """A choice, and one distance for all: the widest row, from its least to its largest entry."""
+    """A selection, and one distance for all: the widest row, from its least to its largest entry."""
     absent = metric.size > loss.universe.cells
     found = [row for block in loss.blocks for row in block.spreads(absent=absent)]
     worst: Exact = Fraction(0)
@@ -302,7 +302,7 @@ def _presence(loss: Loss, radius: Exact) -> Tightest:
 
 
 def _presence_by_block(loss: Loss, radius: Exact) -> Tightest:
-    """The sum of what each block shows at most; of the blocks of a choice only the largest."""
+    """The sum of what each block shows at most; of the blocks of a selection only the largest."""
     total: Exact = Fraction(0)
     looked = 0
     for blocks in loss.summands(loss.blocks):
@@ -334,12 +334,12 @@ def _most_present(
 
 
 def largest_loss(loss: Loss) -> float:
-    """The largest loss over all pairs, public differences included: the reading of plain differential privacy.
+    """The largest loss over all pairs, public differences included: the reading of standard differential privacy.
 
     Of people with several rows all may differ so.
     """
     rows, one = loss.by_pairs, Constant(loss.universe.size, Fraction(1))
-    return float(tightest(rows, one).high * loss.universe.rows_each) + _of_wholes(loss)
+    return float(tightest(rows, one).high * loss.universe.rows_each) + _of_proportional(loss)
 
 
 def earlier_bound(loss: Loss) -> float:
@@ -347,10 +347,10 @@ def earlier_bound(loss: Loss) -> float:
     one = Constant(loss.universe.size, Fraction(1))
     alternatives = loss.by_pairs.alternatives
     most = max((_linked(part, one, closely=False).high for part in alternatives), default=Fraction(0))
-    return float(most * loss.universe.rows_each) + _of_wholes(loss)
+    return float(most * loss.universe.rows_each) + _of_proportional(loss)
 
 
-def _of_wholes(loss: Loss) -> float:
+def _of_proportional(loss: Loss) -> float:
     universe = loss.universe
     people = [people_reading(block, loss.scales, universe) for block in loss.people]
     absent = universe.absent is not None

@@ -34,15 +34,15 @@ def contexts(loss: Loss, blocks: Sequence[Block], moving: int | None) -> Sequenc
 
     None if they are too many.
     """
-    choices: list[list[int]] = []
+    selections: list[list[int]] = []
     for axis, size in enumerate(loss.universe.shape):
         concerned = [(b, loss.uniform(b)) for b in blocks if axis in b.axes and axis != moving]
         seen: dict[Strengths, int] = {}
         for value in range(size if concerned else 1):
             each = (b.strength(axis, value, uniform) for b, uniform in concerned)
             seen.setdefault(tuple((kind if strong else None, strong) for kind, strong in each), value)
-        choices.append(_strongest(seen))
-    return None if math.prod(map(len, choices)) > MOST_PAIRS else list(product(*choices))
+        selections.append(_strongest(seen))
+    return None if math.prod(map(len, selections)) > MOST_PAIRS else list(product(*selections))
 
 
 Strengths = tuple[tuple[object, int], ...]
@@ -264,7 +264,7 @@ class Along(Direction):
         return self.loss.universe.cell(self._record(context, value))
 
     def bound(self, near: dict[tuple[int, int], Near]) -> Tightest:
-        """The sum of the blocks' largest losses, each in its own worst context; of a choice the largest of them."""
+        """The sum of the blocks' largest losses, each in its own worst context; of a selection the largest of them."""
         worst: list[dict[tuple[int, int], float]] = []
         places: list[Sequence[Sequence[int]]] = []
         for block in self.touching:

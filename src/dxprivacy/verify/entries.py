@@ -1,4 +1,4 @@
-"""The costs in a ledger: read from its rows, their shares, and all of them together (docs/formats.md, section 8)."""
+"""The costs in a ledger: read from its rows, their budgets, and all of them together (docs/formats.md, section 8)."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from dxprivacy.verify.certificate import earlier_bound, largest_loss, tightest
 from dxprivacy.verify.journal import Row, json_object
 from dxprivacy.verify.loss import Loss, Tightest
 from dxprivacy.verify.privacy import CLOSE, Check, close, read_scales, untitled
-from dxprivacy.verify.questions import ask
+from dxprivacy.verify.queries import ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.versions import Version
 
@@ -31,49 +31,49 @@ class Entry:
     row: Row
     version: Version
     loss: Loss
-    share: Fraction
+    budget: Fraction
     found: dict[int, Tightest] = field(default_factory=dict)
 
     def under(self, version: Version) -> Tightest:
         """The largest ratio under a version with the same possible records."""
         if version.number not in self.found:
-            self.found[version.number] = tightest(self.loss, version.metric, self.share)
+            self.found[version.number] = tightest(self.loss, version.metric, self.budget)
         return self.found[version.number]
 
 
-_KINDS = ("laplace", "selection", "together", "people", "map")
-_LARGEST = ("selection", "together")  # of which the largest loss of a row counts
+_KINDS = ("laplace", "selection", "block-max", "people", "map")
+_LARGEST = ("selection", "block-max")  # of which the largest loss of a row counts
 
 
 def read_entry(row: Row, version: Version, place: str, known: dict[tuple[int, str], Entry]) -> Entry:
     """A cost from its own content; its body must fit.  Equal ones under one version are worked out once."""
-    names = ("kind", "title", "questions", "universe", "scales", "share")
+    names = ("kind", "title", "queries", "universe", "scales", "budget")
     content = reading.members(json_object(row, place), place, names, ("asked", "alike"))
     if content["kind"] not in _KINDS or content["universe"] != version.universe.digest:
         raise refuse("is of another kind or universe", place)
-    share = reading.fraction(content["share"], place)
-    described = version.number, reading.canonical({name: x for name, x in content.items() if name != "share"})
+    budget = reading.fraction(content["budget"], place)
+    described = version.number, reading.canonical({name: x for name, x in content.items() if name != "budget"})
     if (equal := known.get(described)) is not None and equal.row.body == row.body:
-        return replace(equal, row=row, share=share)
-    asked = ask(content["questions"], version.universe, units=False)
+        return replace(equal, row=row, budget=budget)
+    asked = ask(content["queries"], version.universe, units=False)
     workload = workload_digest(version.universe.digest, asked.blocks)
-    same = {name: value for name, value in content.items() if name != "share"}
-    same |= {name: untitled(content[name]) for name in ("questions", "asked") if name in content}
+    same = {name: value for name, value in content.items() if name != "budget"}
+    same |= {name: untitled(content[name]) for name in ("queries", "asked") if name in content}
     text = json.dumps(same, sort_keys=True, ensure_ascii=False)
     if row.body != hashlib.sha256(f"{workload} {text}".encode()).hexdigest():
         raise refuse("its body is not the digest of its content", place)
     words = ask(content["asked"], version.universe, units=False).words if "asked" in content else asked.words
-    if content["title"] != ("choice among " if content["kind"] == "selection" else "") + " + ".join(words):
-        raise refuse("its title is not that of its questions", place)
-    choices = [range(asked.rows)] if content["kind"] in _LARGEST else []
-    loss = Loss(version.universe, asked.blocks, _scales(content, asked.rows, place), choices)
-    if wholes_kind(loss) != (content["kind"] if content["kind"] in ("people", "map") else ""):
+    if content["title"] != ("selection among " if content["kind"] == "selection" else "") + " + ".join(words):
+        raise refuse("its title is not that of its queries", place)
+    selections = [range(asked.rows)] if content["kind"] in _LARGEST else []
+    loss = Loss(version.universe, asked.blocks, _scales(content, asked.rows, place), selections)
+    if proportional_kind(loss) != (content["kind"] if content["kind"] in ("people", "map") else ""):
         raise refuse("does not say whether people are counted, or it has a map", place)
-    known[described] = Entry(row, version, loss, share)
+    known[described] = Entry(row, version, loss, budget)
     return known[described]
 
 
-def wholes_kind(loss: Loss) -> str:
+def proportional_kind(loss: Loss) -> str:
     """What a journal calls a cost of which something is accounted as a whole."""
     return "map" if loss.maps else "people" if loss.people else ""
 
@@ -87,11 +87,11 @@ def _scales(content: dict[str, Any], rows: int, place: str) -> list[float]:
     return read_scales(content["scales"], 1) * rows
 
 
-def check_share(share: Fraction, found: Tightest, place: str) -> None:
-    """A share is the largest ratio, rounded up."""
+def check_stored_fraction(budget: Fraction, found: Tightest, place: str) -> None:
+    """A budget is the largest ratio, rounded up."""
     least = Fraction(math.ceil(found.low * _GRID), _GRID) if found.low < math.inf else Fraction(2)
-    if share < least or (found.exact and share > found.high * (1 + max(found.room, _ROOM)) + Fraction(2, _GRID)):
-        raise refuse(f"its share is not {float(found.high):.6g}", place)
+    if budget < least or (found.exact and budget > found.high * (1 + max(found.room, _ROOM)) + Fraction(2, _GRID)):
+        raise refuse(f"its budget is not {float(found.high):.6g}", place)
 
 
 def _comparable(entries: Sequence[Entry], version: Version, versions: Sequence[Version]) -> list[Entry]:
@@ -147,8 +147,8 @@ def check_budget(entries: Sequence[Entry], versions: Sequence[Version], mine: Ve
         known = _comparable(until, version, versions)
         for entry in known:
             if entry.version is not version:
-                stated = version.shares[entry.row.seq]
-                check_share(stated, entry.under(version), f"{where}, row {version.seq}")
+                stated = version.budgets[entry.row.seq]
+                check_stored_fraction(stated, entry.under(version), f"{where}, row {version.seq}")
         unknown = max(unknown, len(until) - len(known))
         spent = _spent(known, version) if known else "0 %"
         used = spent if version is mine else used
@@ -166,17 +166,17 @@ def check_budget(entries: Sequence[Entry], versions: Sequence[Version], mine: Ve
 
 
 def together(entries: Sequence[Entry]) -> Loss:
-    """Costs add up: one loss over the rows of all entries.  A choice that was made often counts so often."""
-    blocks, scales, choices, times = list[Block](), list[float](), list[range](), list[int]()
-    often = Counter(id(entry.loss) for entry in entries if entry.loss.choices)
-    choices_once = {id(entry.loss): entry.loss for entry in entries if entry.loss.choices}
-    sums = [entry.loss for entry in entries if not entry.loss.choices]
-    for loss in (*sums, *choices_once.values()):
-        times += [often[id(loss)] for _ in loss.choices]
-        choices += [range(c.start + len(scales), c.stop + len(scales)) for c in loss.choices]
+    """Costs add up: one loss over the rows of all entries.  A selection that was made often counts so often."""
+    blocks, scales, selections, times = list[Block](), list[float](), list[range](), list[int]()
+    often = Counter(id(entry.loss) for entry in entries if entry.loss.selections)
+    selections_once = {id(entry.loss): entry.loss for entry in entries if entry.loss.selections}
+    sums = [entry.loss for entry in entries if not entry.loss.selections]
+    for loss in (*sums, *selections_once.values()):
+        times += [often[id(loss)] for _ in loss.selections]
+        selections += [range(c.start + len(scales), c.stop + len(scales)) for c in loss.selections]
         blocks += [block.starting_at(block.first + len(scales)) for block in loss.blocks]
         scales += loss.scales
-    return Loss(entries[-1].loss.universe, blocks, scales, choices, times)
+    return Loss(entries[-1].loss.universe, blocks, scales, selections, times)
 
 
 def _spent(entries: Sequence[Entry], version: Version) -> str:

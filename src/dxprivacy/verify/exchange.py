@@ -32,7 +32,7 @@ def standing(loss: Loss, blocks: Sequence[Block], axis: int, values: range) -> l
     tables = [block for block in blocks if isinstance(block, Table)]
     scattered = [table for table in tables if table.sizes[axis] > 1]
     alone = all(loss.uniform(table) or table.axes == (axis,) for table in scattered)
-    if loss.choices or len(tables) < len(blocks) or not alone:
+    if loss.selections or len(tables) < len(blocks) or not alone:
         return None
     single = [table for table in tables if table.sizes[axis] == 1]
     found: dict[tuple[object, ...], dict[Point, dict[Rows, int]]] = {}
@@ -77,15 +77,15 @@ def _apart(a: Rows, b: Rows) -> bool:
 def never_more(loss: Loss) -> Exact | None:
     """Not less than any two records are told apart; None where that is not known."""
     tables = [block for block in loss.blocks if isinstance(block, Table) and loss.uniform(block)]
-    if loss.choices or len(tables) < len(loss.blocks):
+    if loss.selections or len(tables) < len(loss.blocks):
         return None
-    choices = []
+    selections = []
     for axis, size in enumerate(loss.universe.shape):
         touching = [table for table in tables if axis in table.axes]
-        choices.append(_strongest(touching, axis, range(size)) if touching else [0])
-    if math.prod(map(len, choices)) > _MOST_RECORDS:
+        selections.append(_strongest(touching, axis, range(size)) if touching else [0])
+    if math.prod(map(len, selections)) > _MOST_RECORDS:
         return None
-    amounts = {tuple(_amount(table, record) for table in tables) for record in product(*choices)}
+    amounts = {tuple(_amount(table, record) for table in tables) for record in product(*selections)}
     scales = [loss.scales[table.first] for table in tables]
     if not all(scales):
         return None

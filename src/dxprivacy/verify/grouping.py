@@ -1,4 +1,4 @@
-"""What names, groups and conditions in questions mean (docs/formats.md, section 4)."""
+"""What names, groups and conditions in queries mean (docs/formats.md, section 4)."""
 
 import re
 from collections.abc import Sequence

@@ -60,7 +60,7 @@ def guarantee(universe: Universe, records: int, file: str, worst: float, so_far:
         f"Added over every release in {file}, L(i,j) stays at or below the policy's ε for each of the "
         f"{n * (n - 1) // 2:,} pairs; pairs that the policy sets far apart are protected weakly, and public ones not "
         "at all.",
-        f"In plain differential-privacy terms this release is ε = {three_digits(worst)}, all releases "
+        f"In standard differential-privacy terms this release is ε = {three_digits(worst)}, all releases "
         f"so far ε = {three_digits(so_far)}, and the policy permits {permits}; someone with several records, or with "
         "attributes that reveal one another, is protected less than this says.",
     ]
@@ -70,7 +70,7 @@ def guarantee_to_people(
     people: People, records: int, file: str, worst: float, so_far: float, largest: float
 ) -> list[str]:
     """The same where people have several rows."""
-    m = people.at_most
+    m = people.max_rows
     gone = "" if people.max_people is None else ", added or removed"
     number = f"({records // m:,}) is treated as public" if people.max_people is None else "is private"
     kept = "only one row of each person is" if m == 1 else f"at most {m:,} rows of each person are"
@@ -84,7 +84,7 @@ def guarantee_to_people(
         f"Added over every release in {file}, L stays at or below the largest ε that the policy gives to two matched "
         "rows, for every two people; rows that the policy sets far apart are protected weakly. Of somebody with more "
         f"than {more} this holds for those that are kept: a small change of one can change which they are.",
-        f"In plain differential-privacy terms this release is ε = {three_digits(worst)} for a whole person, all "
+        f"In standard differential-privacy terms this release is ε = {three_digits(worst)} for a whole person, all "
         f"releases so far ε = {three_digits(so_far)}, and the policy permits up to ε = {three_digits(largest)}; people "
         "whose rows tell something about other people, or whose attributes reveal one another, are protected less "
         "than this says.",
@@ -127,8 +127,8 @@ def sentences_for(data: Any, file: str) -> list[str]:
         r"factor e\^L\(i,j\); the number of records (?:\([0-9,]+\) is treated as public|is private)\.",
         rf"Added over every release in {re.escape(file)}, L\(i,j\) stays at or below the policy's ε for each of the "
         r"[0-9,]+ pairs; pairs that the policy sets far apart are protected weakly, and public ones not at all\.",
-        rf"In plain differential-privacy terms this release is ε = {number}, all releases so far ε = {number}, and the "
-        rf"policy permits (?:no limit|up to ε = {number}); someone with several records, or with attributes that "
+        rf"In standard differential-privacy terms this release is ε = {number}, all releases so far ε = {number}, and "
+        rf"the policy permits (?:no limit|up to ε = {number}); someone with several records, or with attributes that "
         r"reveal one another, is protected less than this says\.",
     )
     if stated[0].startswith("If any one person"):
@@ -152,7 +152,7 @@ def _patterns_of_people(file: str, number: str) -> tuple[str, str, str]:
         r"two matched rows, for every two people; rows that the policy sets far apart are protected weakly\. Of "
         r"somebody with more than (?:one row|[0-9,]+ rows) this holds for those that are kept: a small change of one "
         r"can change which they are\.",
-        rf"In plain differential-privacy terms this release is ε = {number} for a whole person, all releases so far "
+        rf"In standard differential-privacy terms this release is ε = {number} for a whole person, all releases so far "
         rf"ε = {number}, and the policy permits (?:no limit|up to ε = {number}); people whose rows tell something "
         r"about other people, or whose attributes reveal one another, are protected less than this says\.",
     )

@@ -9,9 +9,9 @@ from dxprivacy.verify import reading
 from dxprivacy.verify.entries import (
     Entry,
     check_budget,
-    check_share,
+    check_stored_fraction,
+    proportional_kind,
     read_entry,
-    wholes_kind,
     worst_case_instead_of,
 )
 from dxprivacy.verify.journal import Row, check_chain, json_object, read_rows
@@ -76,10 +76,10 @@ class Book:
             raise refuse(f"holds another {word} under this entry", self.where)
         return finish.content
 
-    def check_shares(self) -> None:
-        """Every share is the largest ratio of its cost."""
+    def check_budgets(self) -> None:
+        """Every budget is the largest ratio of its cost."""
         for entry in self.entries:
-            check_share(entry.share, entry.under(entry.version), f"{self.where}, row {entry.row.seq}")
+            check_stored_fraction(entry.budget, entry.under(entry.version), f"{self.where}, row {entry.row.seq}")
 
     def check_file(self, named: str, word: str) -> None:
         """The name by which a file knows its ledger."""
@@ -92,7 +92,7 @@ class Book:
 
 
 def verify_entry(data: dict[str, Any], spent: Spent, kept: Kept, book: Book, *, written: str = "") -> Iterator[Check]:
-    """The entry of a release or choice is in the ledger, with this content, and nothing there exceeds the policy.
+    """The entry of a release or selection is in the ledger, with this content, and nothing there exceeds the policy.
 
     `written` is the digest of the text that the data was read from, where that is known.
     """
@@ -102,12 +102,12 @@ def verify_entry(data: dict[str, Any], spent: Spent, kept: Kept, book: Book, *, 
     mine, named = book.require_version([number], spent.policy.digest, word)
     yield named
     entry = book.entries[number - 1]
-    if entry.loss.scales == spent.loss.scales and bool(entry.loss.choices) == bool(spent.loss.choices):
-        entry.found[mine.number] = kept.tightest  # its questions are compared next
+    if entry.loss.scales == spent.loss.scales and bool(entry.loss.selections) == bool(spent.loss.selections):
+        entry.found[mine.number] = kept.tightest  # its queries are compared next
     _check_entry(entry, data, spent, book, written)
     found = f"{number} of {len(book.entries)}, reserved {data['ledger']['at']}; the stored {word} is this one"
     yield Check("entry", found)
-    book.check_shares()
+    book.check_budgets()
     _check_so_far(data["ledger"], book, kept)
     book.check_file(data["ledger"]["file"], word)
     yield book.budget(mine)
@@ -118,11 +118,11 @@ def _check_entry(entry: Entry, data: dict[str, Any], spent: Spent, book: Book, w
     facts, number = data["ledger"], data["ledger"]["entry"]
     content = json_object(entry.row, book.where)
     for name, stated, found in (
-        ("kind of cost", wholes_kind(spent.loss) or spent.cost, content["kind"]),
+        ("kind of cost", proportional_kind(spent.loss) or spent.cost, content["kind"]),
         ("request", facts["request"], entry.row.request),
         ("time", facts["at"], entry.row.at),
-        ("questions", data["questions"], content.get("asked", content["questions"])),
-        ("counted rows", data.get("measured", data)["questions"], content["questions"]),
+        ("queries", data["queries"], content.get("asked", content["queries"])),
+        ("counted rows", data.get("measured", data)["queries"], content["queries"]),
         ("scales", spent.loss.scales, entry.loss.scales),
     ):
         if stated != found:

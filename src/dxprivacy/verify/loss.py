@@ -31,7 +31,7 @@ class Tightest:
 class Loss:
     """L(i, j) = sum over rows of |difference| / scale; scales are float64 numbers, taken exactly.
 
-    `choices` are ranges of rows, of which not the sum but the largest counts; each consists of whole blocks, and
+    `selections` are ranges of rows, of which not the sum but the largest counts; each consists of whole blocks, and
     counts as often as `times` says.
     """
 
@@ -40,13 +40,13 @@ class Loss:
         universe: Universe,
         blocks: Sequence[Block],
         scales: Sequence[float],
-        choices: Sequence[range] = (),
+        selections: Sequence[range] = (),
         times: Sequence[int] = (),
     ) -> None:
-        self.universe, self.blocks, self.scales, self.choices = universe, blocks, scales, choices
-        self.times = times or [1] * len(choices)
+        self.universe, self.blocks, self.scales, self.selections = universe, blocks, scales, selections
+        self.times = times or [1] * len(selections)
         self.weights = [1.0 / s if s else math.inf for s in scales]
-        self._choice = {row: k for k, rows in enumerate(choices) for row in rows}
+        self._selection = {row: k for k, rows in enumerate(selections) for row in rows}
         self._uniform: dict[int, bool] = {}
         self._exact: dict[frozenset[tuple[int, float, int]], Exact] = {}
 
@@ -72,31 +72,31 @@ class Loss:
         return self._uniform[block.first]
 
     def chosen(self, block: Block) -> int:
-        """How often the choice counts that a block is part of; 0 if it is part of none."""
-        choice = self._choice.get(block.first)
-        return 0 if choice is None else self.times[choice]
+        """How often the selection counts that a block is part of; 0 if it is part of none."""
+        selection = self._selection.get(block.first)
+        return 0 if selection is None else self.times[selection]
 
     def summands(self, blocks: Iterable[Block]) -> list[list[Block]]:
         """Blocks whose losses add up; of those in one list the largest counts."""
         found: dict[tuple[bool, int], list[Block]] = {}
         for block in blocks:
-            choice = self._choice.get(block.first)
-            found.setdefault((choice is None, block.first if choice is None else choice), []).append(block)
+            selection = self._selection.get(block.first)
+            found.setdefault((selection is None, block.first if selection is None else selection), []).append(block)
         return list(found.values())
 
     @property
     def alternatives(self) -> "list[Loss]":
-        """Losses of which this one is the largest: of a single choice its blocks, each by itself."""
-        if len(self.choices) != 1 or len(self.choices[0]) < sum(block.rows for block in self.blocks):
+        """Losses of which this one is the largest: of a single selection its blocks, each by itself."""
+        if len(self.selections) != 1 or len(self.selections[0]) < sum(block.rows for block in self.blocks):
             return [self]
-        return [Loss(self.universe, [block], self.scales, self.choices, self.times) for block in self.blocks]
+        return [Loss(self.universe, [block], self.scales, self.selections, self.times) for block in self.blocks]
 
     def only(self, blocks: Sequence[Block]) -> "Loss":
-        """The loss of some blocks; of a choice all of its blocks, or none."""
+        """The loss of some blocks; of a selection all of its blocks, or none."""
         firsts = {block.first for block in blocks}
-        mine = [k for k, rows in enumerate(self.choices) if any(row in firsts for row in rows)]
-        choices, times = [self.choices[k] for k in mine], [self.times[k] for k in mine]
-        return Loss(self.universe, blocks, self.scales, choices, times)
+        mine = [k for k, rows in enumerate(self.selections) if any(row in firsts for row in rows)]
+        selections, times = [self.selections[k] for k in mine], [self.times[k] for k in mine]
+        return Loss(self.universe, blocks, self.scales, selections, times)
 
     def column(self, values: Sequence[int], blocks: Iterable[Block]) -> Column:
         """Where a record counts, over several blocks."""
@@ -108,8 +108,8 @@ class Loss:
     def about(self, a: Column, b: Column) -> float:
         """The loss between two columns; relative error below rows * 2^-50."""
         w, total = self.weights, 0.0
-        if self.choices:
-            return self._about_choices(a, b)
+        if self.selections:
+            return self._about_selections(a, b)
         for row, x in a.items():
             y = b.get(row, 0)
             if x != y:
@@ -119,17 +119,17 @@ class Loss:
                 total += abs(y) * w[row]
         return total
 
-    def _about_choices(self, a: Column, b: Column) -> float:
-        total, most = 0.0, [0.0] * len(self.choices)
+    def _about_selections(self, a: Column, b: Column) -> float:
+        total, most = 0.0, [0.0] * len(self.selections)
         for row in {**a, **b}:
             apart = abs(a.get(row, 0) - b.get(row, 0))
             if not apart:
                 continue
-            loss, choice = apart * self.weights[row], self._choice.get(row)
-            if choice is None:
+            loss, selection = apart * self.weights[row], self._selection.get(row)
+            if selection is None:
                 total += loss
-            elif loss > most[choice]:
-                most[choice] = loss
+            elif loss > most[selection]:
+                most[selection] = loss
         return total + sum(n * x for n, x in zip(self.times, most, strict=True))
 
     def exact(self, a: Column, b: Column) -> Exact:
@@ -138,10 +138,10 @@ class Loss:
         for row in {**a, **b}:
             apart = abs(a.get(row, 0) - b.get(row, 0))
             if apart:
-                key = (self._choice.get(row, -1), self.scales[row])
+                key = (self._selection.get(row, -1), self.scales[row])
                 known = amounts.get(key, 0)
                 amounts[key] = known + apart if key[0] < 0 else max(known, apart)
-        found = frozenset((choice, scale, amount) for (choice, scale), amount in amounts.items())
+        found = frozenset((selection, scale, amount) for (selection, scale), amount in amounts.items())
         if found not in self._exact:
             self._exact[found] = _added(found, self.times)
         return self._exact[found]
@@ -156,19 +156,19 @@ class Loss:
 
 
 def _added(amounts: Iterable[tuple[int, float, int]], times: Sequence[int]) -> Exact:
-    """Amounts over scales: those of a choice by their largest, so often, the others all."""
+    """Amounts over scales: those of a selection by their largest, so often, the others all."""
     top, bottom = 0, 1  # one fraction at the end: to shorten every sum takes several times as long
     most: dict[int, Exact] = {}
-    for choice, scale, amount in amounts:
-        if choice >= 0:
+    for selection, scale, amount in amounts:
+        if selection >= 0:
             loss: Exact = Fraction(amount) / Fraction(scale) if scale else math.inf
-            most[choice] = max(most.get(choice, Fraction(0)), loss)
+            most[selection] = max(most.get(selection, Fraction(0)), loss)
         elif scale:
             n, d = scale.as_integer_ratio()
             top, bottom = top * n + amount * d * bottom, bottom * n
         else:
             return math.inf
-    return Fraction(top, bottom) + sum((times[choice] * loss for choice, loss in most.items()), Fraction(0))
+    return Fraction(top, bottom) + sum((times[selection] * loss for selection, loss in most.items()), Fraction(0))
 
 
 def ratio_of(loss: Loss, metric: Distance, i: int, j: int) -> tuple[Exact, Exact]:

@@ -9,12 +9,12 @@ from typing import Any
 
 from dxprivacy.errors import Undecided
 from dxprivacy.verify import reading
-from dxprivacy.verify.agreeing import Consistent
+from dxprivacy.verify.agreeing import KNormCounts
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.least_squares import Estimator
-from dxprivacy.verify.noise import Blend, Laplace, Law, variance
-from dxprivacy.verify.one_law import Together
-from dxprivacy.verify.questions import Asked, ask
+from dxprivacy.verify.noise import Blend, Distribution, Laplace, variance
+from dxprivacy.verify.one_distribution import Together
+from dxprivacy.verify.queries import Asked, ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.reconstructed import WayBack
 from dxprivacy.verify.universe import Universe
@@ -26,9 +26,9 @@ _MOST_CELLS = 1 << 16
 class Itself(Way):
     """What was asked is what is counted."""
 
-    def laws(self) -> list[Law]:
-        law = {s: Laplace(s) for s in set(self.scales)}  # very many rows have few scales
-        return [law[s] for s in self.scales]
+    def distributions(self) -> list[Distribution]:
+        distribution = {s: Laplace(s) for s in set(self.scales)}  # very many rows have few scales
+        return [distribution[s] for s in self.scales]
 
     def rows(self, noisy: Sequence[int], records: int) -> list[Row]:  # noqa: ARG002
         return list(noisy)
@@ -46,7 +46,7 @@ class RowForRow(Way):
             raise refuse("counts not one row for each that was asked for", "measured")
         return [mine / theirs for mine, theirs in zip(*units, strict=True)]
 
-    def laws(self) -> list[Law]:
+    def distributions(self) -> list[Distribution]:
         return [Laplace(s, step) for s, step in zip(self.scales, self._steps(), strict=True)]
 
     def rows(self, noisy: Sequence[int], records: int) -> list[Row]:  # noqa: ARG002
@@ -91,7 +91,7 @@ class LeastSquares(Way):
     def _solved(self) -> Estimator:
         return Estimator(self.asked.blocks, self.counted.blocks, self.universe, self._noises)
 
-    def laws(self) -> list[Law]:
+    def distributions(self) -> list[Distribution]:
         """Blends; in edition 2 the least noise of all rows counted, however little they had to do with one another."""
         everything = (min((v for v in self._noises if v > 0), default=1.0), 0.0)
         leasts = self._solved.leasts if self.edition > 2 else [everything] * self.asked.rows
@@ -114,7 +114,7 @@ class Reconstructed(LeastSquares):
         self._back = WayBack(carried, asked.rows, counted.rows)
         self._back.check(self._solved)
 
-    def laws(self) -> list[Law]:
+    def distributions(self) -> list[Distribution]:
         spreads = self._back.spreads(self._noises)
         together = zip(spreads, self._solved.leasts, strict=True)
         return [Blend(v, *least) if v > 0 else Laplace(0.0) for v, least in together]
@@ -127,8 +127,8 @@ class Reconstructed(LeastSquares):
 _WAYS: dict[str, type[Way]] = {
     "row for row": RowForRow,
     "least squares": LeastSquares,
-    "consistent": Consistent,
-    "together": Together,
+    "k-norm": KNormCounts,
+    "block-max": Together,
 }
 
 
@@ -144,8 +144,8 @@ def read_measured(data: Any, asked: Asked, universe: Universe, edition: int) -> 
     if data is None and not reconstructed:
         return asked, "", Itself
     carried = ("reconstruction",) if reconstructed else ()
-    given = reading.members(data, "measured", ("how", "questions", "workload", *carried))
-    counted = ask(given["questions"], universe)
+    given = reading.members(data, "measured", ("how", "queries", "workload", *carried))
+    counted = ask(given["queries"], universe)
     digest = workload_digest(universe.digest, counted.blocks)
     if given["workload"] != digest:
         raise refuse("is not the digest of the rows that are counted", "measured workload")

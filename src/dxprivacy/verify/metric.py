@@ -132,7 +132,7 @@ _BUILD: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any], int, str, int
     "with-absent": (("base", "radius"), _with_absent),
     "scaled": (("base", "factor"), _scaled),
     "capped": (("base", "cap"), _capped),
-    "together": (("how", "parts"), _together),
+    "combined": (("how", "parts"), _together),
     "attribute-sum": (("shape", "axes"), _product),
     "attribute-max": (("shape", "axes"), _product),
     "restricted": (("base", "shape", "cells"), _restricted),

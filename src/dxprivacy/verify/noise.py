@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Protocol
 
-from dxprivacy.verify.questions import Answer, Recipe
+from dxprivacy.verify.queries import Answer, Recipe
 
 COVERAGE = Fraction(95, 100)
 EACH = Fraction(975, 1000)  # two parts of an answer, each covered so, are covered together
@@ -52,7 +52,7 @@ def widths(s: float, coverage: Fraction) -> list[int]:
         return sorted({max(0, math.ceil(bound - _TIE)), max(0, math.ceil(bound + _TIE))})
 
 
-class Law(Protocol):
+class Distribution(Protocol):
     """The noise of a row, in steps of its grid."""
 
     @property
@@ -76,12 +76,12 @@ class Laplace:
 
     @property
     def variance(self) -> float:
-        """Of the discrete law."""
+        """Of the discrete distribution."""
         return variance(self.scale) * float(self.step) ** 2
 
     @property
     def mean_absolute(self) -> float:
-        """Of the discrete law."""
+        """Of the discrete distribution."""
         return mean_absolute(self.scale) * float(self.step)
 
     def widths(self, coverage: Fraction) -> list[Fraction]:
@@ -110,7 +110,9 @@ class Blend:
 
 @dataclass(frozen=True)
 class Agreeing:
-    """A sum of counts whose noise agrees, told by its variance: whole steps, as of a Laplace law that is cut off."""
+    """A sum of counts whose noise agrees, told by its variance: whole steps, as of a Laplace distribution that is cut
+    off.
+    """
 
     variance: float
     step: int
@@ -118,7 +120,7 @@ class Agreeing:
 
     @property
     def mean_absolute(self) -> float:
-        """As of a normal law, and not more than the variance in steps."""
+        """As of a normal distribution, and not more than the variance in steps."""
         steps = self.variance / self.step**2
         return self.step * min(math.sqrt(2 * steps / math.pi), steps)
 
@@ -145,11 +147,11 @@ class Peaked(Agreeing):
 
 
 class Known:
-    """Noise of a count whose law is known: `law` from -M to M, in steps."""
+    """Noise of a count whose distribution is known: `distribution` from -M to M, in steps."""
 
-    def __init__(self, variance: float, law: Sequence[float], step: int) -> None:
+    def __init__(self, variance: float, distribution: Sequence[float], step: int) -> None:
         self.variance, self.step = variance, step
-        half = [float(x) for x in law][: len(law) // 2]
+        half = [float(x) for x in distribution][: len(distribution) // 2]
         self._beyond = [2 * x for x in reversed(list(accumulate(half)))] + [0.0]
 
     @property
@@ -166,13 +168,15 @@ class Known:
 
 @dataclass(frozen=True)
 class Combined:
-    """A mean of counts whose noise agrees, told by its variance: a Laplace law that is cut off, and half a step."""
+    """A mean of counts whose noise agrees, told by its variance: a Laplace distribution that is cut off, and half a
+    step.
+    """
 
     variance: float
 
     @property
     def mean_absolute(self) -> float:
-        """As of a normal law."""
+        """As of a normal distribution."""
         return math.sqrt(2 * self.variance / math.pi)
 
     def widths(self, coverage: Fraction) -> list[Fraction]:
@@ -181,16 +185,18 @@ class Combined:
         return [Fraction(reach * math.sqrt(self.variance + 1 / 12) + 0.5)]
 
 
-def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) -> tuple[float, float, list[float]]:
+def expected(
+    answer: Answer, distributions: Sequence[Distribution], records: int, shift: float
+) -> tuple[float, float, list[float]]:
     """Root mean square and mean absolute error; and the 95 % half-widths that may be stated."""
     r = answer.recipe
     if r.worked_out is not None:
-        return r.worked_out.expected([laws[row] for row in answer.rows], records)
+        return r.worked_out.expected([distributions[row] for row in answer.rows], records)
     hidden = float(max(r.below, r.above))
     u, b = float(r.unit), float(r.bias)
     if answer.count is not None:
         b += hidden
-        one, two = laws[answer.row], laws[answer.count]
+        one, two = distributions[answer.row], distributions[answer.count]
         m = max(float(records * r.part * r.each), 1.0)
         reach = float(r.high - r.low) / (1 if r.center == r.low else 2)
         return (
@@ -204,39 +210,49 @@ def expected(answer: Answer, laws: Sequence[Law], records: int, shift: float) ->
     else:
         b, hidden = b * records, hidden * records
     b += hidden
-    law = laws[answer.row]
-    spread = math.sqrt(law.variance) * u
-    return math.hypot(spread, b), law.mean_absolute * u + b, [float(h) * u + b for h in law.widths(COVERAGE)]
+    distribution = distributions[answer.row]
+    spread = math.sqrt(distribution.variance) * u
+    return (
+        math.hypot(spread, b),
+        distribution.mean_absolute * u + b,
+        [float(h) * u + b for h in distribution.widths(COVERAGE)],
+    )
 
 
 def released(
-    answer: Answer, laws: Sequence[Law], rows: Sequence[int | float | Fraction], records: int, shift: float
+    answer: Answer,
+    distributions: Sequence[Distribution],
+    rows: Sequence[int | float | Fraction],
+    records: int,
+    shift: float,
 ) -> list[tuple[float, float, float, bool]]:
     """Value, both ends of its interval, and whether it says nothing; several where floats cannot tell the width."""
     r = answer.recipe
     if r.worked_out is not None:
-        return r.worked_out.released([rows[k] for k in answer.rows], [laws[k] for k in answer.rows], records)
+        return r.worked_out.released([rows[k] for k in answer.rows], [distributions[k] for k in answer.rows], records)
     if answer.count is None:
-        factor, ends = spans(r, laws[answer.row], records, shift)
+        factor, ends = spans(r, distributions[answer.row], records, shift)
         value = factor * Fraction(rows[answer.row])
         found = [(value, value - down, value + up) for down, up in ends]
         if r.ended:
             found = [(_inside(r, a), _inside(r, b), _inside(r, c)) for a, b, c in found]
         return [(float(a), float(b), float(c), False) for a, b, c in found]
     out = []
-    for h1 in laws[answer.row].widths(EACH):
-        for h2 in laws[answer.count].widths(EACH):
+    for h1 in distributions[answer.row].widths(EACH):
+        for h2 in distributions[answer.count].widths(EACH):
             value, low, high = _mean(answer, Fraction(rows[answer.row]), h1, Fraction(rows[answer.count]), h2)
             vague = float(low) <= float(r.low) and float(high) >= float(r.high)
             out.append((float(value), float(low), float(high), vague))
     return out
 
 
-def spans(r: Recipe, law: Law, records: int, shift: float) -> tuple[Fraction, list[tuple[Fraction, Fraction]]]:
+def spans(
+    r: Recipe, distribution: Distribution, records: int, shift: float
+) -> tuple[Fraction, list[tuple[Fraction, Fraction]]]:
     """Of an answer that is one row times a factor: the factor, and how far its interval reaches down and up."""
     divisor, times = (max(records, 1), 1) if r.over_all else (1, records)
     bias = (r.bias + Fraction(shift) * r.unit) * times
-    widths = [r.unit * h / divisor + bias for h in law.widths(COVERAGE)]
+    widths = [r.unit * h / divisor + bias for h in distribution.widths(COVERAGE)]
     return r.unit / divisor, [(w + r.below * times, w + r.above * times) for w in widths]
 
 

@@ -185,16 +185,21 @@ class ClockOrder(CellOrder):
 
 
 class ColumnOrder(PointOrder):
-    """A column of a series in cells, by their middles: questions of version 0.1.0 may cut cells."""
+    """A column of a series in cells, by their middles; no condition may cut a cell."""
 
     def __init__(self, where: str, middles: Sequence[Fraction], step: Fraction) -> None:
         super().__init__(where, middles)
         self.step = step
 
     def extents(self) -> Iterable[tuple[Fraction, Fraction, bool]]:
-        """Comparisons, which are newer, may not cut them."""
         half = self.step / 2
         return ((x - half, x + half, x == self._most) for x in self.starts)
+
+    def inside(self, low: End, high: End) -> list[int]:
+        for end in (self.read(low), self.read(high)):
+            if any(start < end < stop for start, stop, _ in self.extents()):
+                raise refuse(f"{end} lies inside a cell", self.where)
+        return super().inside(low, high)
 
     def bounds(self) -> tuple[Fraction, Fraction]:
         return Order.bounds(self)

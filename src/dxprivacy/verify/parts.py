@@ -116,7 +116,7 @@ class OfBlocks(Part):
         return a, b
 
     def about(self, context: Sequence[int], key: Classes) -> float:
-        if self.loss.choices:
+        if self.loss.selections:
             return super().about(context, key)
         a, b = (self._record(context, self.members[c]) for c in key)
         total = 0.0

@@ -23,7 +23,7 @@ _FAR: _Ends = (math.inf, math.inf)
 def part_of_people(block: PeopleTable, scales: Sequence[float], metric: Distance, universe: Universe) -> _Ends:
     """Two numbers around the part that one table takes; `scales` are those of all rows of the workload."""
     if not isinstance(metric, WithAbsent) or universe.people is None:
-        raise refuse("counts people where nobody has several rows", "questions")
+        raise refuse("counts people where nobody has several rows", "queries")
     mine = scales[block.first : block.first + block.rows]
     apart = list(_apart(block, metric, universe))
     m, many = universe.rows_each, _most_groups(block, universe)

@@ -1,4 +1,4 @@
-"""What a choice is made among (docs/formats.md, section 11): candidates, the rows of their scores, words, units."""
+"""What a selection is made among (docs/formats.md, section 11): candidates, the rows of their scores, words, units."""
 
 import math
 from abc import ABC, abstractmethod
@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from dxprivacy.verify import reading
 from dxprivacy.verify.grouping import Grouping, group, resolve
-from dxprivacy.verify.questions import Asked, ask
-from dxprivacy.verify.questions.worded import bare
+from dxprivacy.verify.queries import Asked, ask
+from dxprivacy.verify.queries.worded import bare
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
 from dxprivacy.verify.words import number_text
@@ -20,7 +20,7 @@ _MOST_VALUES = 2_000
 _MOST_CUTS = 20_000
 _FINEST = 10_000
 _WIDTHS = tuple(f * 10**e for e in range(8) for f in (1, 2, 5))
-_WHERE = "choose"
+_WHERE = "select"
 
 
 class Pick(ABC):
@@ -30,11 +30,11 @@ class Pick(ABC):
     measure: str  # what a score that falls short counts
     title: str
     labels: list[str]
-    questions: list[Any]  # whose rows the scores are made of
+    queries: list[Any]  # whose rows the scores are made of
     unit: Fraction  # of a score
 
     def __init__(self, data: dict[str, Any], universe: Universe, edition: int) -> None:
-        self.data = reading.members(data, _WHERE, ("choose", *self.members))
+        self.data = reading.members(data, _WHERE, ("select", *self.members))
         self.universe, self.edition = universe, edition
         self.bind()
         if not 2 <= len(self.labels) <= _MOST_CANDIDATES:
@@ -45,13 +45,13 @@ class Pick(ABC):
         """Work out candidates and rows."""
 
 
-class _OfQuestions(Pick):
-    """By the rows of questions."""
+class _OfQueries(Pick):
+    """By the rows of queries."""
 
     def asked(self) -> Asked:
-        """The questions; each answer is a row by itself, all in one unit."""
-        self.questions = reading.items(self.data["questions"], _WHERE)
-        asked = ask(self.questions, self.universe, edition=self.edition)
+        """The queries; each answer is a row by itself, all in one unit."""
+        self.queries = reading.items(self.data["queries"], _WHERE)
+        asked = ask(self.queries, self.universe, edition=self.edition)
         recipes = [a.recipe for a in asked.answers]
         if any(r.ratio for r in recipes) or len({(r.unit, r.over_all) for r in recipes}) > 1:
             raise refuse("compares answers in different units, or ratios", _WHERE)
@@ -59,14 +59,14 @@ class _OfQuestions(Pick):
         return asked
 
 
-class Largest(_OfQuestions):
+class Largest(_OfQueries):
     """The largest of several counts or sums."""
 
-    members = ("questions",)
+    members = ("queries",)
 
     def bind(self) -> None:
         asked = self.asked()
-        asks = [question["ask"] for question in self.questions]
+        asks = [query["ask"] for query in self.queries]
         if len(set(asks) - {"matrix", "tally", "steps", "row"}) > 1:
             raise refuse("compares counts with sums", _WHERE)
         self.labels = [a.label for a in asked.answers]
@@ -76,14 +76,14 @@ class Largest(_OfQuestions):
             "records fewer than the most common one has" if counts else f"{unit} less than the largest".strip()
         )
         self.title = "largest " + " + ".join(asked.names)
-        if counts and len(asks) == 1 and self.questions[0].get("by"):
+        if counts and len(asks) == 1 and self.queries[0].get("by"):
             self.title = f"most common {asked.names[0].removeprefix('count by ')}"
 
 
-class Closest(_OfQuestions):
+class Closest(_OfQueries):
     """Which of several public answers is closest."""
 
-    members = ("questions", "targets")
+    members = ("queries", "targets")
     measure = "further off in its worst answer than the closest one"
 
     def bind(self) -> None:
@@ -113,10 +113,10 @@ class _Along(Pick):
         return group(of, self.universe, _WHERE, edition=self.edition)
 
     def put(self, grouping: Grouping, rows: Sequence[Sequence[int]]) -> None:
-        """The rows as a question: by how much each jumps at each value."""
+        """The rows as a query: by how much each jumps at each value."""
         jumps = [[x - y for x, y in zip(row, [0, *row], strict=False)] for row in rows]
         at = [(k, v) for k, row in enumerate(jumps) for v, x in enumerate(row) if x]
-        self.questions = [
+        self.queries = [
             {
                 "ask": "steps",
                 "of": self.universe.names[grouping.axis],
@@ -130,7 +130,7 @@ class _Along(Pick):
 
 
 class Quantile(_Along):
-    """The value up to which a share of the records lies."""
+    """The value up to which a fraction of the records lies."""
 
     members = ("of", "at")
     measure = "records off in its rank"
@@ -192,7 +192,7 @@ _PICKS: dict[str, type[Pick]] = {"largest": Largest, "closest": Closest, "quanti
 
 def read_pick(data: Any, universe: Universe, edition: int) -> Pick:
     """What is chosen, from its description."""
-    kind = data.get("choose") if isinstance(data, dict) else None
+    kind = data.get("select") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in _PICKS:
         raise refuse(f"chooses {str(kind)[:40]!r}", _WHERE)
     return _PICKS[kind](data, universe, edition)

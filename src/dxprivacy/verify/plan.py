@@ -20,19 +20,19 @@ from dxprivacy.verify.privacy import (
     check_seal,
     close,
     infinite_as_null,
+    read_budget,
     read_policy,
     read_scales,
-    read_share,
     untitled,
 )
-from dxprivacy.verify.questions import Answer, Asked, ask
+from dxprivacy.verify.queries import Answer, Asked, ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.stated import Stated
 from dxprivacy.verify.way import Way
 
 PLANS = {f"dxprivacy-plan/{edition}": edition for edition in (5, 6)}
 COMMON = (
-    *("format", "name", "request", "policy", "universe", "questions", "workload", "rows", "share", "scales"),
+    *("format", "name", "request", "policy", "universe", "queries", "workload", "rows", "budget", "scales"),
     *("certificate", "worst_case_epsilon", "seal"),
 )
 MANY_ANSWERS = 10_000
@@ -42,7 +42,7 @@ _ROUNDING = 1e-8  # an error this small is what floats leave of a noise that pra
 
 @dataclass(frozen=True)
 class Claim(Spent):
-    """What plans and releases have in common: the questions, and how their answers follow from what is counted."""
+    """What plans and releases have in common: the queries, and how their answers follow from what is counted."""
 
     asked: Asked
     records: int | None
@@ -51,21 +51,21 @@ class Claim(Spent):
 
 
 class ClaimTogether(Claim):
-    """The same of tables whose noise follows one law: of all rows the largest loss counts."""
+    """The same of tables whose noise follows one distribution: of all rows the largest loss counts."""
 
     norm = "linf"
-    cost = "together"
+    cost = "block-max"
 
 
 def read_claim(data: dict[str, Any], edition: int, *, file_allowed: bool) -> Claim:
     """Everything that both files have in common, with right digests."""
     policy = read_policy(data, file_allowed=file_allowed)
     universe = policy.universe
-    asked = ask(data["questions"], universe, edition=edition)
+    asked = ask(data["queries"], universe, edition=edition)
     workload = workload_digest(universe.digest, asked.blocks)
     if data["workload"] != workload:
-        raise refuse("is not the digest of the rows that the questions ask for", "workload")
-    share = read_share(data["share"])
+        raise refuse("is not the digest of the rows that the queries ask for", "workload")
+    budget = read_budget(data["budget"])
     records = None if data["rows"] is None else reading.whole(data["rows"], "rows", 0, 1 << 62)
     counted, measured, make = read_measured(data.get("measured"), asked, universe, edition)
     scales = read_scales(data["scales"], counted.rows)
@@ -73,17 +73,17 @@ def read_claim(data: dict[str, Any], edition: int, *, file_allowed: bool) -> Cla
         **({"measured": [data["measured"]["how"], measured]} if measured else {}),
         "metric": policy.digest,
         "dataset": policy.dataset,
-        "questions": untitled(data["questions"]),
+        "queries": untitled(data["queries"]),
         "workload": workload,
         "scales": data["scales"],
-        "share": data["share"],
+        "budget": data["budget"],
         "rows": data["rows"],
     }
     request = check_request(data, covered)
     way = make(asked, counted, universe, scales, edition)
     loss = Loss(universe, counted.blocks, scales, [range(counted.rows)] if way.largest else [])
     kind = ClaimTogether if way.largest else Claim
-    return kind(policy, share, loss, request, asked, records, way, edition)
+    return kind(policy, budget, loss, request, asked, records, way, edition)
 
 
 def claim_checks(claim: Claim) -> Iterator[Check]:
@@ -92,7 +92,7 @@ def claim_checks(claim: Claim) -> Iterator[Check]:
     silent = sum(s == 0 for s in claim.loss.scales)
     rows = f"{len(claim.loss.scales):,} rows" + (f" ({silent:,} of them exact)" if silent else "")
     found = f"{claim.asked.number:,} answers from {rows} over {claim.policy.universe.size:,} possible records"
-    yield Check("questions", found + (f", {claim.way.words}" if claim.way.words else ""))
+    yield Check("queries", found + (f", {claim.way.words}" if claim.way.words else ""))
 
 
 def verify_plan(data: Any) -> Iterator[Check]:
@@ -107,7 +107,7 @@ def verify_plan(data: Any) -> Iterator[Check]:
     claim = read_claim(data, edition, file_allowed=True)
     yield from claim_checks(claim)
     _check_errors(reading.items(data["answers"], "answers"), claim)
-    yield Check("errors", f"of {claim.asked.number:,} answers, from the law of the noise")
+    yield Check("errors", f"of {claim.asked.number:,} answers, from the distribution of the noise")
     yield from check_privacy(data, claim)
     if edition < 3:
         _check_strict_epsilon(data["strict_epsilon"], claim)
@@ -118,21 +118,21 @@ def verify_plan(data: Any) -> Iterator[Check]:
 def _check_strict_epsilon(data: Any, claim: Claim) -> None:
     """Plans of 0.1.0 compared with standard DP at the least distance of the whole policy."""
     strict = strictest(claim.policy.metric)
-    expected = math.inf if strict is None else strict * float(claim.share)
+    expected = math.inf if strict is None else strict * float(claim.budget)
     if not close(infinite_as_null(data, "strict_epsilon"), expected):
-        raise refuse(f"is not the share of the least distance, {expected:.6g}", "strict_epsilon")
+        raise refuse(f"is not the fraction of the least distance, {expected:.6g}", "strict_epsilon")
 
 
 def _read_gains(data: Any, claim: Claim) -> None:
-    """One for each question, and possible; that they are right is not checked: it would take a planner."""
+    """One for each query, and possible; that they are right is not checked: it would take a planner."""
     titles = [kind.title for kind in claim.asked.kinds]
     if len(reading.items(data, "gains")) != len(titles):
         raise refuse(f"{len(data):,} instead of {len(titles):,}", "gains")
     for k, (given, title) in enumerate(zip(data, titles, strict=True)):
         where = f"gain {k + 1}"
-        reading.members(given, where, ("question", "standard_epsilon", "gain"))
-        if given["question"] != title:
-            raise refuse(f"question is not {title[:60]!r}", where)
+        reading.members(given, where, ("query", "standard_epsilon", "gain"))
+        if given["query"] != title:
+            raise refuse(f"query is not {title[:60]!r}", where)
         if (
             not infinite_as_null(given["standard_epsilon"], where) > 0
             or not infinite_as_null(given["gain"], where) >= 1
@@ -149,8 +149,8 @@ def strictest(metric: Distance) -> float | None:
 
 
 def check_labels(given: dict[str, Any], answer: Answer, exact: bool, where: str) -> None:
-    """Label, question, unit and whether it is exact."""
-    for name, wanted in (("label", answer.label), ("question", answer.title), ("unit", answer.unit), ("exact", exact)):
+    """Label, query, unit and whether it is exact."""
+    for name, wanted in (("label", answer.label), ("query", answer.title), ("unit", answer.unit), ("exact", exact)):
         if type(given[name]) is not type(wanted) or given[name] != wanted:
             raise refuse(f"{name} is not {str(wanted)[:60]!r}", where)
 
@@ -158,7 +158,7 @@ def check_labels(given: dict[str, Any], answer: Answer, exact: bool, where: str)
 def _check_errors(given: list[Any], claim: Claim) -> None:
     """Facts for each answer: of very many, what follows one another and is alike is written once, without names."""
     number = claim.asked.number
-    may_be = Stated(claim.way.laws(), claim.way.shifts(), claim.records or 0, claim.edition)
+    may_be = Stated(claim.way.distributions(), claim.way.shifts(), claim.records or 0, claim.edition)
     if number > MANY_ANSWERS:
         _check_runs(given, claim, may_be)
         return
@@ -188,16 +188,16 @@ def _check_runs(given: list[Any], claim: Claim, may_be: Stated) -> None:
 
 
 def _check_error(data: Any, answer: Answer, claim: Claim, may_be: Stated, where: str) -> None:
-    names = ("label", "question", "unit", "within", "rmse", "typical_error", "half_width_95", "exact")
+    names = ("label", "query", "unit", "within", "rmse", "typical_error", "half_width_95", "exact")
     plain = ("gain",) if claim.edition < 3 else ("standard_at_strictest_95", "standard_at_worst_case_95")
     tolerance = 1e-9 if claim.way.exact else LOOSELY
     reading.members(data, where, (*names, *plain))
     check_labels(data, answer, may_be.exact(answer), where)
     if data["within"] != (None if answer.within is None else str(answer.within)):
-        raise refuse("within is not the question's target", where)
+        raise refuse("within is not the query's target", where)
     for name in plain:  # for information only
         infinite_as_null(data[name], f"{where} {name}")
-    rmse, typical, half_widths = noise.expected(answer, may_be.laws, may_be.records, may_be.shifts[answer.row])
+    rmse, typical, half_widths = noise.expected(answer, may_be.distributions, may_be.records, may_be.shifts[answer.row])
     stated = [reading.number(data[name], f"{where} {name}") for name in ("rmse", "typical_error", "half_width_95")]
     if not close(stated[0], rmse, tolerance) and max(stated[0], rmse) > _ROUNDING:
         raise refuse(f"rmse is not {rmse:.6g}", where)

@@ -16,7 +16,7 @@ from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
 
 _RULES = ("line", "generators", "all pairs", "one attribute at a time", "constant")
-_LOOSE = ", upper bound per question"
+_LOOSE = ", upper bound per query"
 _PRESENCE = ", and presence"
 _LARGEST_SCALE = 2.0**52
 _ROUNDED = Fraction(1, 1 << 58)  # how much larger a ratio may be where distances are irrational
@@ -51,14 +51,14 @@ class Policy:
 
 @dataclass(frozen=True)
 class Spent:
-    """What is spent under a policy: by which rows with which noise, of which share, under which name."""
+    """What is spent under a policy: by which rows with which noise, of which budget, under which name."""
 
     norm: ClassVar[str] = "l1"  # of the certificate: losses of rows add up
     cost: ClassVar[str] = "laplace"  # what a ledger calls it
     word: ClassVar[str] = "release"
 
     policy: Policy
-    share: Fraction
+    budget: Fraction
     loss: Loss
     request: str
 
@@ -87,13 +87,13 @@ def check_seal(data: dict[str, Any]) -> None:
 def read_policy(data: dict[str, Any], *, file_allowed: bool = False) -> Policy:
     """Universe and distances, with right digests."""
     policy = reading.members(
-        data["policy"], "policy", ("title", "dataset", "unit", "metric"), ("file",) if file_allowed else ()
+        data["policy"], "policy", ("title", "dataset", "neighbors", "metric"), ("file",) if file_allowed else ()
     )
     for name in ("title", "dataset", *(("file",) if "file" in policy else ())):
         reading.text(policy[name], f"policy {name}")
     universe = Universe(data["universe"])
-    if policy["unit"] != universe.privacy_unit:
-        raise refuse(f"is not that of the universe, “{universe.privacy_unit}”", "policy unit")
+    if policy["neighbors"] != universe.neighbors:
+        raise refuse(f"is not that of the universe, “{universe.neighbors}”", "policy neighbors")
     given = reading.members(policy["metric"], "metric", ("digest", "spec"))
     digest = reading.hash_text(given["digest"], "metric digest")
     if digest != reading.digest({"universe": universe.digest, "metric": given["spec"]}):
@@ -101,12 +101,12 @@ def read_policy(data: dict[str, Any], *, file_allowed: bool = False) -> Policy:
     return Policy(universe, distance(given["spec"], universe.size), digest, policy["dataset"])
 
 
-def read_share(data: Any) -> Fraction:
+def read_budget(data: Any) -> Fraction:
     """More than 0, at most 1."""
-    share = reading.positive(data, "share")
-    if share > 1:
-        raise refuse("is more than 1", "share")
-    return share
+    budget = reading.positive(data, "budget")
+    if budget > 1:
+        raise refuse("is more than 1", "budget")
+    return budget
 
 
 def check_request(data: dict[str, Any], covered: dict[str, Any]) -> str:
@@ -119,14 +119,14 @@ def check_request(data: dict[str, Any], covered: dict[str, Any]) -> str:
     return request
 
 
-def untitled(questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Questions whatever they are called: a question called otherwise is the same one."""
-    return [{name: value for name, value in question.items() if name != "title"} for question in questions]
+def untitled(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Queries whatever they are called: a query called otherwise is the same one."""
+    return [{name: value for name, value in query.items() if name != "title"} for query in queries]
 
 
 def check_privacy(data: dict[str, Any], spent: Spent) -> Generator[Check, None, Kept]:
     """Certificate and worst case; returns what was found."""
-    found = tightest(spent.loss, spent.policy.metric, spent.share)
+    found = tightest(spent.loss, spent.policy.metric, spent.budget)
     yield check_certificate(data["certificate"], found, spent)
     worst = largest_loss(spent.loss)
     stated = infinite_as_null(data["worst_case_epsilon"], "worst_case_epsilon")
@@ -150,7 +150,7 @@ def read_scales(data: Any, rows: int) -> list[float]:
 
 
 def check_certificate(data: Any, found: Tightest, spent: Spent) -> Check:
-    """The ratio is at most the share, what was stated, and attained."""
+    """The ratio is at most the budget, what was stated, and attained."""
     given = reading.members(data, "certificate", ("norm", "ratio", "witness", "rule", "metric"))
     if given["norm"] != spent.norm or given["metric"] != spent.policy.digest:
         raise refuse("speaks about another norm or metric", "certificate")
@@ -158,20 +158,20 @@ def check_certificate(data: Any, found: Tightest, spent: Spent) -> Check:
     loose = _LOOSE in rule
     _require_rule(rule, spent.loss, absent=spent.policy.universe.absent is not None)
     stated = reading.fraction(given["ratio"], "certificate ratio")
-    share = spent.share
+    budget = spent.budget
     where = f", at {spent.policy.universe.tell(*found.pair)}" if found.pair else ""
-    if found.low > share:
+    if found.low > budget:
         shown = "without limit" if found.low == math.inf else f"{float(found.low):.6g} of its distance"
-        raise refuse(f"a pair is told apart by {shown}, more than the share {share}{where}", "certificate")
-    if stated > share:
-        raise refuse(f"states {float(stated):.6g}, more than the share {share}", "certificate")
-    if found.high > share:
-        raise Undecided("the loss could only be bounded from above, by more than the share", where="certificate")
+        raise refuse(f"a pair is told apart by {shown}, more than the budget {budget}{where}", "certificate")
+    if stated > budget:
+        raise refuse(f"states {float(stated):.6g}, more than the budget {budget}", "certificate")
+    if found.high > budget:
+        raise Undecided("the loss could only be bounded from above, by more than the budget", where="certificate")
     _check_stated(stated, given["witness"], found, loose, spent)
     kind = "" if found.exact else " at most"
     upper = float(found.high if not found.exact else found.low)
     return Check(
-        "certificate", f"uses{kind} {100 * upper:.6g} % of the policy, {100 * float(share):.6g} % granted{where}"
+        "certificate", f"uses{kind} {100 * upper:.6g} % of the policy, {100 * float(budget):.6g} % granted{where}"
     )
 
 
@@ -180,15 +180,15 @@ def _require_rule(rule: str, loss: Loss, *, absent: bool) -> None:
 
     What is accounted as a whole, and nothing else, is named behind it; alone where there is nothing besides.
     """
-    wholes = " and ".join(name for name, some in (("maps", loss.maps), ("people", loss.people)) if some)
-    if wholes and not loss.by_pairs.blocks:
-        if rule != wholes:
+    proportional = " and ".join(name for name, some in (("maps", loss.maps), ("people", loss.people)) if some)
+    if proportional and not loss.by_pairs.blocks:
+        if rule != proportional:
             raise refuse(f"unknown rule {rule[:40]!r}", "certificate")
         return
-    if wholes:
-        if not rule.endswith(f", and {wholes}"):
-            raise refuse(f"is for {wholes} too, and its rule {rule[:40]!r} does not say so", "certificate")
-        rule = rule.removesuffix(f", and {wholes}")
+    if proportional:
+        if not rule.endswith(f", and {proportional}"):
+            raise refuse(f"is for {proportional} too, and its rule {rule[:40]!r} does not say so", "certificate")
+        rule = rule.removesuffix(f", and {proportional}")
     inside, presence, bound = rule.partition(_PRESENCE)
     known = (*_RULES, *(name + _LOOSE for name in _RULES[3:]))
     if inside not in known or (presence and not absent) or bound not in ("", _LOOSE):

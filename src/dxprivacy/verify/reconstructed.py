@@ -30,7 +30,7 @@ class WayBack:
         if len(entries) != len(places) or len(self.constants) != asked or len(places) > _MOST_ENTRIES:
             raise refuse("its lists are of different lengths, or too long", _WHERE)
         if places != sorted(set(places)) or not all(entries):
-            raise refuse("its entries are out of order, twice there, or nought", _WHERE)
+            raise refuse("its entries are out of order, twice there, or zero", _WHERE)
         self.rows: list[dict[int, int]] = [{} for _ in range(asked)]
         for (row, column), entry in zip(places, entries, strict=True):
             self.rows[row][column] = entry

@@ -16,13 +16,13 @@ from dxprivacy.verify.plan import (
     read_claim,
 )
 from dxprivacy.verify.privacy import Check, Kept, check_privacy, check_seal
-from dxprivacy.verify.questions import Answer
+from dxprivacy.verify.queries import Answer
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.stated import Option, Stated
 from dxprivacy.verify.words import three_digits
 
 RELEASES = {f"dxprivacy-release/{edition}": edition for edition in (5, 6)}
-_ANSWER = ("label", "value", "low", "high", "unit", "question", "exact", "vague", "groups")
+_ANSWER = ("label", "value", "low", "high", "unit", "query", "exact", "vague", "groups")
 _MEMBERS = frozenset(_ANSWER)
 _LAST_DIGIT = 2e-9  # estimates have nine digits behind the point, and either neighbor may be stated
 
@@ -61,7 +61,7 @@ def _check_answers(data: dict[str, Any], claim: Claim, records: int) -> None:
     given = reading.items(data["answers"], "answers")
     if len(given) != claim.asked.number:
         raise refuse(f"{len(given):,} instead of {claim.asked.number:,}", "answers")
-    may_be = Stated(claim.way.laws(), claim.way.shifts(), records, claim.edition)
+    may_be = Stated(claim.way.distributions(), claim.way.shifts(), records, claim.edition)
     rows = claim.way.rows(noisy, records)
     for k, (stated, answer) in enumerate(zip(given, claim.asked.make(0), strict=True)):
         exact, options = may_be.exact(answer), may_be.options(answer, rows)
@@ -77,7 +77,7 @@ def _as_worked_out(stated: Any, answer: Answer, exact: bool, options: list[Optio
         and answer.within is None  # else it may be marked, and so may a blurred count
         and not answer.recipe.blur_bias
         and stated["label"] == answer.label
-        and stated["question"] == answer.title
+        and stated["query"] == answer.title
         and stated["unit"] == answer.unit
         and stated["exact"] is exact
         and stated["groups"] == answer.groups
@@ -160,7 +160,7 @@ def _check_notes(data: Any, claim: Claim) -> None:
         wanted.append(f"how many {rows} there are is private too: “count” is answered with noise")
     wanted += [claim.way.note] if claim.way.note else []
     if reading.each(data, "notes", reading.text) != wanted:
-        raise refuse("are not those that belong to these questions", "notes")
+        raise refuse("are not those that belong to these queries", "notes")
 
 
 _NOT_INCLUDED = "errors do not include it, as nobody said how many records there are"

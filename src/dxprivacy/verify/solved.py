@@ -167,7 +167,7 @@ class Solved:
 def _inverted(
     matrix: list[list[Decimal]], nothing: Decimal, hardly: Decimal
 ) -> tuple[list[list[Decimal]], list[list[Decimal]]]:
-    """The inverse of Cholesky's factor, its columns from the diagonal on, and vectors that the matrix takes to nought.
+    """The inverse of Cholesky's factor, its columns from the diagonal on, and vectors that the matrix takes to zero.
 
     Where the matrix tells nothing new, the factor has an empty column and its inverse an empty line.
     """
@@ -219,7 +219,7 @@ def _decimals(parts: Vector) -> dict[int, Decimal]:
 def _eliminated(rows: Sequence[Vector]) -> tuple[dict[int, Known], list[dict[int, Number]]]:
     """Reduced row echelon form: per cell that is known the other cells' coefficients, and those of the given rows.
 
-    And which combinations of the given rows are nought.
+    And which combinations of the given rows are zero.
     """
     done: dict[int, Known] = {}
     twice: list[dict[int, Number]] = []
@@ -250,7 +250,7 @@ def _eliminated(rows: Sequence[Vector]) -> tuple[dict[int, Known], list[dict[int
 
 
 def _add(into: dict[int, Number], factor: Number, other: Vector) -> None:
-    """Add so many times another row; noughts are left out, whole fractions become integers."""
+    """Add so many times another row; zeros are left out, whole fractions become integers."""
     for k, x in other.items():
         y = into.get(k, 0) + factor * x
         if isinstance(y, Fraction) and y.denominator == 1:

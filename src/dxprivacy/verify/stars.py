@@ -2,8 +2,9 @@
 
 A table of one attribute, the margin, opens a star; the tables behind it that belong to it have its attribute.  Given
 the noise u of a count of the margin, the cells of each table below it add up to u and do not mind one another, so the
-law of u is exp(-|u| / scale) times the sums h of each table's cells, times the sums of all other counts of the margin,
-at -u.  That of one cell is exp(-|z| / scale) times what its neighbors, and all that lies around them, add up to.
+distribution of u is exp(-|u| / scale) times the sums h of each table's cells, times the sums of all other counts of the
+margin, at -u.  That of one cell is exp(-|z| / scale) times what its neighbors, and all that lies around them, add up
+to.
 """
 
 import math
@@ -12,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from dxprivacy.errors import Undecided
-from dxprivacy.verify.consistent import _cut, _places, _sums
+from dxprivacy.verify.k_norm import _cut, _places, _sums
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.tables import Attributes, TableOf, Tables
 
@@ -28,7 +29,7 @@ class Stars(Tables):
     def __init__(self, tables: Tables, scales: Sequence[float]) -> None:
         super().__init__(tables.firsts, tables.asked, tables.counted, private=False)
         if any(table.halved for table in self.counted):
-            raise refuse("consistent noise is that of counts", _WHERE)
+            raise refuse("k-norm noise is that of counts", _WHERE)
         self.stars: list[list[TableOf]] = []
         for table in self.counted:
             if len(table.attributes) == 1:
@@ -91,8 +92,8 @@ def spreads(values: int, margin: float, groups: Sequence[tuple[int, float]]) -> 
     out = []
     for k, (_, rate) in enumerate(groups):
         rest = np.prod(np.array([h / h.max() for j, h in enumerate(sums) if j != k]), axis=0) * own * around
-        law = np.exp(-rate * places) * np.maximum(_sums(rest[None], others[k], ends)[0], 0.0)
-        out.append(_mean_square(law))
+        distribution = np.exp(-rate * places) * np.maximum(_sums(rest[None], others[k], ends)[0], 0.0)
+        out.append(_mean_square(distribution))
     return _mean_square(f * around), out
 
 
@@ -106,7 +107,7 @@ def _ends(values: int, margin: float, groups: Sequence[tuple[int, float]]) -> in
 
 
 def _power(table: Any, times: int, ends: int) -> Any:
-    """The law of the sum of so many, by doubling."""
+    """The distribution of the sum of so many, by doubling."""
     import numpy as np
 
     out, now = _cut(np.ones(1), ends), table
@@ -119,5 +120,5 @@ def _power(table: Any, times: int, ends: int) -> Any:
     return out
 
 
-def _mean_square(law: Any) -> float:
-    return float(law @ _places(law) ** 2 / law.sum())
+def _mean_square(distribution: Any) -> float:
+    return float(distribution @ _places(distribution) ** 2 / distribution.sum())

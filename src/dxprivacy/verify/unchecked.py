@@ -24,7 +24,7 @@ class Unchecked:
 def not_checked(data: Any, *, ledger: bool = False) -> list[Unchecked]:
     """The members of a verified file that are only its author's word; fewer where a ledger was at hand.
 
-    >>> plan = {"policy": {"title": "Survey"}, "method": "auto", "answers": [], "questions": []}
+    >>> plan = {"policy": {"title": "Survey"}, "method": "auto", "answers": [], "queries": []}
     >>> [unchecked.member for unchecked in not_checked(plan)]
     ['policy.title', 'certificate.rule', 'method']
     """
@@ -35,12 +35,12 @@ def not_checked(data: Any, *, ledger: bool = False) -> list[Unchecked]:
 
 
 def _of_policy(data: Any) -> Iterator[Unchecked]:
-    """What plans, releases and choices have in common."""
+    """What plans, releases and selections have in common."""
     if "file" in data["policy"]:
         yield Unchecked("policy.file", "where the policy lay when the plan was made")
     yield Unchecked("certificate.rule", "how the ratio was found; the ratio itself is checked")
-    if any("title" in question for question in data["questions"]):
-        yield Unchecked("questions.title", "what a question is called")
+    if any("title" in query for query in data["queries"]):
+        yield Unchecked("queries.title", "what a query is called")
     if data.get("universe", {}).get("units"):
         yield Unchecked("universe.units", "names of units")
     told = {
@@ -59,7 +59,7 @@ def _of_answers(data: Any) -> Iterator[Unchecked]:
 
 
 def _of_outcome(data: Any, *, ledger: bool) -> Iterator[Unchecked]:
-    """What came of it, in a release or a choice."""
+    """What came of it, in a release or a selection."""
     if "noisy" in data:
         yield Unchecked("noisy", "that it was drawn, and from this data: answers are checked to follow from it")
     if "chosen" in data:
@@ -80,7 +80,7 @@ def _of_report(data: Any, *, ledger: bool) -> Iterator[Unchecked]:
         if name in data:
             yield Unchecked(name, "which files were written, and what was said before")
     if not ledger:
-        for name in ("policy.dataset", "policy.digest", "ledger", "guarantee", "answers.label", "answers.question"):
+        for name in ("policy.dataset", "policy.digest", "ledger", "guarantee", "answers.label", "answers.query"):
             yield Unchecked(name, _LEDGER)
         released = ("answers.unit", "answers.released", "answers.low", "answers.high", "name")
         for name in (*released, *(member for member in ("plan", "measurements") if member in data)):
@@ -92,7 +92,7 @@ def _of_report(data: Any, *, ledger: bool) -> Iterator[Unchecked]:
             yield Unchecked(f"plan.{name}", why)
         yield Unchecked("plan.again", "whether a row might have been measured twice")
         yield Unchecked("plan.why", "why so many rounds")
-        yield Unchecked("plan.share", "no step takes more than its part; it may have been less")
+        yield Unchecked("plan.budget", "no step takes more than its part; it may have been less")
         yield Unchecked(
             "plan.request", "covers the noise of rows that were never measured; the ledger has its beginning"
         )
@@ -103,6 +103,6 @@ def _of_report(data: Any, *, ledger: bool) -> Iterator[Unchecked]:
         if not data["ledger"]["entries"]:
             why = "a database that was drawn without looking at the data is not kept"
             yield from (Unchecked(f"answers.{name}", why) for name in ("released", "low", "high"))
-            yield Unchecked("plan.beta", "without a choice nothing can go wrong")
+            yield Unchecked("plan.beta", "without a selection nothing can go wrong")
     if data["method"] != "direct":
         yield Unchecked("answers.unit", "names of units, where the ledger has none")

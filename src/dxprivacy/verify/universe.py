@@ -21,14 +21,14 @@ _KEPT = "md5-1"
 class People:
     """People with several rows: how many of each count, and how many people there can be where that is private."""
 
-    at_most: int
+    max_rows: int
     max_people: int | None
     attributes: tuple[str, ...] = ()  # that stand in a table of people
 
     @property
-    def max_rows(self) -> int | None:
+    def max_records(self) -> int | None:
         """How many rows can be kept of all that there can be."""
-        return None if self.max_people is None else self.max_people * self.at_most
+        return None if self.max_people is None else self.max_people * self.max_rows
 
 
 class Universe:
@@ -42,7 +42,7 @@ class Universe:
             raise refuse("is not the digest of the attributes", "universe digest")
         last = specs[-1] if specs else None
         self.people = _people(last)
-        self.max_records = _most_records(last) if self.people is None else self.people.max_rows
+        self.max_records = _most_records(last) if self.people is None else self.people.max_records
         may_be_missing = self.people is not None or self.max_records is not None
         specs = specs[:-1] if may_be_missing else specs
         if specs and isinstance(specs[-1], dict) and specs[-1].get("kind") == FILE:
@@ -61,7 +61,7 @@ class Universe:
         self.units = self._units(given["units"])
 
     @property
-    def privacy_unit(self) -> str:
+    def neighbors(self) -> str:
         """What one record, or one person, may do."""
         if self.people is not None:
             return "people-replace" if self.people.max_people is None else "people-add-remove"
@@ -70,7 +70,7 @@ class Universe:
     @property
     def rows_each(self) -> int:
         """How many rows of one person count."""
-        return 1 if self.people is None else self.people.at_most
+        return 1 if self.people is None else self.people.max_rows
 
     def _units(self, data: Any) -> dict[str, str]:
         if not isinstance(data, dict):
@@ -137,7 +137,7 @@ def _people(last: Any) -> People | None:
     """Whose rows they are, where the list of attributes ends with `people`."""
     if not isinstance(last, dict) or last.get("kind") != PEOPLE:
         return None
-    given = reading.members(last, PEOPLE, ("kind", "key", "at_most", "no_key", "kept", "max_people"), ("table",))
+    given = reading.members(last, PEOPLE, ("kind", "key", "max_rows", "no_key", "kept", "max_people"), ("table",))
     key = reading.each(given["key"], f"{PEOPLE} key", reading.text)
     if not key or len(set(key)) < len(key):
         raise refuse("needs different columns", f"{PEOPLE} key")
@@ -145,11 +145,11 @@ def _people(last: Any) -> People | None:
         raise refuse("is neither one nor own", f"{PEOPLE} no_key")
     if given["kept"] != _KEPT:
         raise refuse("is a rule that this version does not know", f"{PEOPLE} kept")
-    at_most = reading.whole(given["at_most"], f"{PEOPLE} at_most", 1, _MOST_ROWS_EACH)
+    max_rows = reading.whole(given["max_rows"], f"{PEOPLE} max_rows", 1, _MOST_ROWS_EACH)
     most = given["max_people"]
     if most is not None:
         most = reading.whole(most, f"{PEOPLE} max_people", 1, (_MOST_RECORDS + 1) // _MOST_ROWS_EACH)
-    return People(at_most, most, _table(given["table"], len(key)) if "table" in given else ())
+    return People(max_rows, most, _table(given["table"], len(key)) if "table" in given else ())
 
 
 def _table(data: Any, columns: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The versions of the policy in a ledger (docs/formats.md, section 8): possible records, distances, carried shares.
+"""The versions of the policy in a ledger (docs/formats.md, section 8): possible records, distances, carried budgets.
 
 Costs of an earlier version can be compared with a later one as they are where the possible records stayed the same and
 nothing was recoded.  Other steps are not followed here: what was spent before them is then not known.
@@ -18,21 +18,21 @@ from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.universe import Universe
 
 _MEMBERS = (
-    *("title", "version", "unit", "metric", "metric_spec", "universe", "universe_spec"),
-    *("recoded", "was_version", "shares"),
+    *("title", "version", "neighbors", "metric", "metric_spec", "universe", "universe_spec"),
+    *("recoded", "was_version", "budgets"),
 )
 
 
 @dataclass(frozen=True)
 class Version:
-    """One version; `shares` of the costs before it, by their rows; `recoded`: entries are written otherwise now."""
+    """One version; `budgets` of the costs before it, by their rows; `recoded`: entries are written otherwise now."""
 
     number: int
     seq: int
     digest: str
     universe: Universe
     metric: Distance
-    shares: dict[int, Fraction]
+    budgets: dict[int, Fraction]
     recoded: bool
     has_units: bool  # ledgers of 0.1.0 do not say in which units numbers are
 
@@ -63,11 +63,13 @@ def _version(row: Row, number: int, reserved: list[int], where: str) -> Version:
         raise refuse("its metric is not the digest of universe and distances", where)
     if row.body != digest or row.request != f"policy {number}":
         raise refuse("is not named after its version and metric", where)
-    if data["unit"] != universe.privacy_unit:
-        raise refuse(f"its unit is not that of the universe, “{universe.privacy_unit}”", where)
+    if data["neighbors"] != universe.neighbors:
+        raise refuse(f"its neighbors are not those of the universe, “{universe.neighbors}”", where)
     metric = distance(data["metric_spec"], universe.size, f"{where} metric")
-    shares = _shares(data["shares"], reserved, where)
-    return Version(number, row.seq, digest, universe, metric, shares, _recoded(data["recoded"], where), "units" in data)
+    budgets = _budgets(data["budgets"], reserved, where)
+    return Version(
+        number, row.seq, digest, universe, metric, budgets, _recoded(data["recoded"], where), "units" in data
+    )
 
 
 def _universe(data: dict[str, Any], where: str) -> Universe:
@@ -78,9 +80,9 @@ def _universe(data: dict[str, Any], where: str) -> Universe:
         raise refuse(f"its {error.where} {error.what}", where) from None
 
 
-def _shares(data: Any, reserved: list[int], where: str) -> dict[int, Fraction]:
-    given = reading.members(data, f"{where} shares", [str(seq) for seq in reserved])
-    return {seq: Fraction(reading.budget(given[str(seq)], f"{where} shares")) for seq in reserved}
+def _budgets(data: Any, reserved: list[int], where: str) -> dict[int, Fraction]:
+    given = reading.members(data, f"{where} budgets", [str(seq) for seq in reserved])
+    return {seq: Fraction(reading.budget(given[str(seq)], f"{where} budgets")) for seq in reserved}
 
 
 def _recoded(data: Any, where: str) -> bool:

@@ -42,7 +42,7 @@ class Feature(Protocol):
 
 
 class Lines:
-    """Rows that may differ everywhere: the sum over rows of |difference| * weight, or of a choice the largest."""
+    """Rows that may differ everywhere: the sum over rows of |difference| * weight, or of a selection the largest."""
 
     def __init__(self, space: Space, values: Floats, weights: Floats, *, largest: bool) -> None:
         self.space, self.values, self.weights, self.rows = space, values, weights, len(values)
@@ -76,7 +76,7 @@ class Labels:
         self.space, self.labels, self.values, self.weights, self.rows = space, labels, values, weights, 2
         self._join = np.maximum if largest else np.add
         self._shown = np.abs(values) * weights
-        # of a choice the larger one counts, but in one row numbers of two signs are as far apart as their sum
+        # of a selection the larger one counts, but in one row numbers of two signs are as far apart as their sum
         self._most = np.maximum if largest and (values.min() >= 0 or values.max() <= 0) else np.add
         self._leaves = [x[space.slots].reshape(-1, space.leaf) for x in (labels, values, weights, self._shown)]
         self._levels = []

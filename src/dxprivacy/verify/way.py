@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dxprivacy.verify.blocks import Block
-from dxprivacy.verify.noise import Law
-from dxprivacy.verify.questions import Asked
+from dxprivacy.verify.noise import Distribution
+from dxprivacy.verify.queries import Asked
 from dxprivacy.verify.universe import Universe
 
 Row = int | float | Fraction
@@ -26,7 +26,7 @@ class Way(ABC):
         self.edition = edition
 
     @abstractmethod
-    def laws(self) -> list[Law]:
+    def distributions(self) -> list[Distribution]:
         """The noise of each row that was asked for."""
 
     @abstractmethod

@@ -20,14 +20,14 @@ ENGINES = (
         "test_any_other_file_is_refused_as_a_whole_without_a_word_of_it",
     ),
     Mutant(
-        "engines/files/alike_kinds.py",
+        "engines/files/parquet.py",
         "return Values(values=texts, spelling=spelling, **same)",
         "return Values(values=texts, **same)",
         "tests/engines/test_spelling.py",
         "test_a_kind_from_elsewhere_is_read_with_its_spelling_in_the_process_apart",
     ),
     Mutant(
-        "engines/files/recoded.py",
+        "engines/files/parquet.py",
         'self._decoder = codecs.getincrementaldecoder(codec)(errors="replace")',
         'self._decoder = codecs.getincrementaldecoder(codec)(errors="ignore")',
         "tests/engines/test_file_format.py",
@@ -71,7 +71,7 @@ ENGINES = (
     ),
     Mutant(
         "engines/placement.py",
-        "return text_of(replace(column, inferred=True) if column.kind is Kind.FLOAT else column)",
+        "return text_of(replace(column, inferred=True) if column.kind is ColumnKind.FLOAT else column)",
         "return text_of(column)",
         "tests/people/test_keys.py",
         "test_keys_of_odd_types_are_read_alike_by_every_source",
@@ -106,8 +106,8 @@ ENGINES = (
     ),
     Mutant(
         "engines/sql/duckdb/duckdb_dialect.py",
-        "arg_min({cell}, {self.md5(told)}, {at_most})",
-        "arg_min({cell}, {cell}, {at_most})",
+        "arg_min({cell}, {self.md5(told)}, {max_rows})",
+        "arg_min({cell}, {cell}, {max_rows})",
         "tests/people/test_kept_rows.py",
         "test_every_source_keeps_the_same_rows",
     ),
@@ -268,7 +268,7 @@ ENGINES = (
         "test_all_tables_of_a_release_are_counted_in_one_snapshot",
     ),
     Mutant(
-        "engines/files/workbook.py",
+        "engines/files/sheets.py",
         'return "" if self._is_empty() else UNREADABLE',
         'return ""',
         "tests/engines/test_sheets.py",

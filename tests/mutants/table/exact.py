@@ -30,7 +30,7 @@ EXACT = (
         "exact/answer_grid.py",
         "if largest * max(records, 1) >= 1 << 61:",
         "if largest * max(records, 1) >= 1 << 65:",
-        "tests/unit/queries/test_universe_and_questions.py",
+        "tests/unit/queries/test_universe_and_queries.py",
         "test_overflow_is_refused_from_public_numbers",
     ),
     # bells in whole steps

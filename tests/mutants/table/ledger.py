@@ -13,15 +13,15 @@ LEDGER = (
     ),
     Mutant(
         "ledger/ledger_budget.py",
-        "return round_share(Fraction(bound.upper))",
-        "return round_share(Fraction(bound.lower))",
+        "return round_budget(Fraction(bound.upper))",
+        "return round_budget(Fraction(bound.lower))",
         "tests/oracle/test_loose_bounds.py",
         "test_a_share_in_a_ledger_is_the_upper_bound",
     ),
     Mutant(
         "ledger/ledger_budget.py",
-        "math.ceil(share * SHARE_GRID)",
-        "math.floor(share * SHARE_GRID)",
+        "math.ceil(budget * BUDGET_GRID)",
+        "math.floor(budget * BUDGET_GRID)",
         "tests/unit/exact/test_rounding_directions.py",
         "test_shares_round_up_to_their_grid",
     ),
@@ -30,11 +30,11 @@ LEDGER = (
         "total = SumCost(metric.universe, [*spent, new])",
         "total = SumCost(metric.universe, [*spent[1:], new])",
         "tests/ledger/test_ledger_budget.py",
-        "test_a_question_about_one_attribute_leaves_the_other_untouched",
+        "test_a_query_about_one_attribute_leaves_the_other_untouched",
     ),
     Mutant(
         "ledger/ledger_budget.py",
-        "if entry.share >= share * (1 - _SHARE_ROOM):",
+        "if entry.budget >= budget * (1 - _BUDGET_ROOM):",
         "if True:",
         "tests/ledger/test_forged_ledger.py",
         "test_a_stored_share_that_does_not_follow_from_its_entry_is_refused",
@@ -79,7 +79,7 @@ LEDGER = (
         ".digest != cost.workload.digest:",
         ".rows != cost.workload.rows:",
         "tests/privacy/test_past_bugs.py",
-        "test_a_cost_that_its_questions_do_not_describe_is_never_reserved",
+        "test_a_cost_that_its_queries_do_not_describe_is_never_reserved",
     ),
     Mutant(
         "ledger/ledger.py",
@@ -198,9 +198,9 @@ LEDGER = (
     # maps
     Mutant(
         "ledger/history.py",
-        'return "map" if MAPS in cost.wholes else "people"',
+        'return "map" if MAPS in cost.proportional else "people"',
         'return "people"',
-        "tests/maps/test_map_questions.py",
+        "tests/maps/test_map_queries.py",
         "test_a_ledger_with_a_map_is_verified",
     ),
 )

@@ -4,17 +4,17 @@ from mutants.planting import Mutant
 
 PAPER = (
     Mutant(
-        "paper/baselines/kept_loss.py",
+        "paper/baselines/sampled.py",
         "ends = ((a, a - b), (b - a_other, -a_other))",
         "ends = ((a, a - b), (a, a - b))",
-        "tests/privacy/test_baselines_law.py",
+        "tests/privacy/test_baselines_distribution.py",
         "test_no_outcome_of_sampling_tells_more_than_its_cost_and_no_cost_more_than_the_metric",
     ),
     Mutant(
         "paper/baselines/sampled.py",
         "math.floor(part * (1 << BITS))",
         "math.ceil(part * (1 << BITS))",
-        "tests/privacy/test_baselines_law.py",
+        "tests/privacy/test_baselines_distribution.py",
         "test_rounded_probabilities_are_never_above_the_formula_and_close_to_it",
     ),
     Mutant(
@@ -26,8 +26,8 @@ PAPER = (
     ),
     Mutant(
         "paper/baselines/stretched.py",
-        "self.certificate.require(at_most=self.share)",
-        "self.certificate.require(at_most=2 * self.share)",
+        "self.certificate.require(at_most=self.budget)",
+        "self.certificate.require(at_most=2 * self.budget)",
         "tests/paper/baselines/test_stretching_and_sampling.py",
         "test_scales_that_were_changed_afterwards_release_nothing",
     ),

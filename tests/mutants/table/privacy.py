@@ -13,28 +13,28 @@ PRIVACY = (
     ),
     # which pairs are looked at, and what they come to
     Mutant(
-        "privacy/search/value_symmetry.py",
+        "privacy/search/candidate_pairs.py",
         "if a == b and len(kinds.members[a]) == 1:",
         "if len(kinds.members[a]) == len(kinds.members[b]) == 1:",
         "tests/oracle/test_exchange.py",
         "test_values_with_a_scale_of_their_own_are_pairs_like_any_others",
     ),
     Mutant(
-        "privacy/search/value_symmetry.py",
+        "privacy/search/candidate_pairs.py",
         "len(theirs) == 1 and self._whole[a] and self._whole[b]",
         "len(theirs) == 1",
         "tests/oracle/test_exchange.py",
         "test_ends_in_one_row_do_not_stand_for_those_between_them",
     ),
     Mutant(
-        "privacy/search/value_symmetry.py",
+        "privacy/search/candidate_pairs.py",
         "product(kinds.strongest(), repeat=2)",
         "combinations_with_replacement(kinds.strongest(), 2)",
         "tests/oracle/test_lines.py",
         "test_records_stand_for_all_whichever_of_two_attributes_is_at_which_end",
     ),
     Mutant(
-        "privacy/search/value_symmetry.py",
+        "privacy/search/candidate_pairs.py",
         "return all(self._apart(mine, self.members[other].tolist()) is not None for other in others)",
         "return True",
         "tests/oracle/test_lines.py",
@@ -49,8 +49,8 @@ PRIVACY = (
     ),
     Mutant(
         "privacy/search/max_ratio.py",
-        "if (told := _told_apart_at_zero(along, terms, metric)) is not None and",
-        "if (told := _told_apart_at_zero(along, terms[:0], metric)) is not None and",
+        "if (told := _separated_at_zero(along, terms, metric)) is not None and",
+        "if (told := _separated_at_zero(along, terms[:0], metric)) is not None and",
         "tests/oracle/test_lines.py",
         "test_values_at_no_distance_stay_so_where_all_others_are_public",
     ),
@@ -62,7 +62,7 @@ PRIVACY = (
         "test_among_very_many_pairs_that_floats_cannot_tell_apart_the_largest_is_found",
     ),
     Mutant(
-        "privacy/search/line_ends.py",
+        "privacy/search/value_classes.py",
         "~(alike[1:] & alike[:-1] & (",
         "~((",
         "tests/oracle/test_lines.py",
@@ -191,7 +191,7 @@ PRIVACY = (
         "privacy/costs.py",
         "return sum((n * c.exact(i, j) for c, n in self._distinct), Fraction(0))",
         "return sum((c.exact(i, j) for c, n in self._distinct), Fraction(0))",
-        "tests/oracle/test_choice_costs.py",
+        "tests/oracle/test_selection_costs.py",
         "test_choices_and_noisy_answers_add_up_pair_by_pair",
     ),
     Mutant(
@@ -239,7 +239,7 @@ PRIVACY = (
     ),
     Mutant(
         "privacy/proportional_costs.py",
-        "return sum(parts, Flat())",
+        "return sum(parts, ProportionalLoss())",
         "return max(parts, key=lambda part: part.most)",
         "tests/people/test_count_people.py",
         "test_counts_that_different_rows_change_add_up",
@@ -286,7 +286,7 @@ PRIVACY = (
         "along[block.axis] = max(soft, along.get(block.axis, Fraction(0)))",
         "along[block.axis] = soft",
         "tests/maps/test_map_costs.py",
-        "test_no_pair_loses_more_than_a_map_is_charged_for_and_it_is_verified",
+        "test_one_spot_in_the_map_and_out_of_it_is_refused",
     ),
     Mutant(
         "privacy/map_costs.py",
@@ -296,7 +296,7 @@ PRIVACY = (
         "test_a_metric_of_other_places_is_refused",
     ),
     Mutant(
-        "privacy/proportional_blocks.py",
+        "privacy/proportional_costs.py",
         "return Fraction(float(counted.min())) if len(counted) else math.inf",
         "return Fraction(float(counted.max())) if len(counted) else math.inf",
         "tests/maps/test_map_costs.py",

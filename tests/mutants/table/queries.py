@@ -62,10 +62,10 @@ QUERIES = (
     ),
     # soft tables, and what is worked out of several rows
     Mutant(
-        "queries/kinds/number_lines.py",
+        "queries/kinds/quantiles.py",
         "heights: Ints = np.clip(ends - self.places(size, tick), 0, whole)",
         "heights: Ints = np.clip(ends - self.places(size, tick), 0, 2 * whole)",
-        "tests/unit/queries/test_derived_questions.py",
+        "tests/unit/queries/test_derived_queries.py",
         "test_soft_borders_add_up_and_are_what_they_say",
     ),
     # maps
@@ -80,7 +80,7 @@ QUERIES = (
         "queries/kinds/soft_regions.py",
         "chosen = np.where(squares == least[:, None], near, len(spots)).min(axis=1)",
         "chosen = near[:, 0]",
-        "tests/maps/test_map_questions.py",
+        "tests/maps/test_map_queries.py",
         "test_ties_go_to_the_place_that_is_listed_first",
     ),
 )

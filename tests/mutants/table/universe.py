@@ -22,7 +22,7 @@ UNIVERSE = (
         "universe/loss_terms.py",
         "out = np.maximum(out, part.pairwise(i, j))",
         "out = part.pairwise(i, j)",
-        "tests/oracle/test_choice_costs.py",
+        "tests/oracle/test_selection_costs.py",
         "test_the_largest_loss_of_a_choice_equals_all_pairs_in_fractions",
     ),
     # what a policy declares about files and spellings
@@ -47,7 +47,7 @@ UNIVERSE = (
         "out[apart] = np.maximum(first, second) if largest else first + second",
         "out[apart] = np.maximum(first, second)",
         "tests/oracle/test_soft_tables.py",
-        "test_soft_tables_are_their_matrices",
+        "test_loose_rules_and_largest_losses_are_not_below_the_truth",
     ),
     Mutant(
         "universe/blocks/soft_tables.py",
@@ -125,7 +125,7 @@ UNIVERSE = (
         "counted: Ints = np.full(values, -1, dtype=np.int64)",
         "counted: Ints = np.full(values, 0, dtype=np.int64)",
         "tests/maps/test_map_costs.py",
-        "test_no_pair_loses_more_than_a_map_is_charged_for_and_it_is_verified",
+        "test_one_spot_in_the_map_and_out_of_it_is_refused",
     ),
     # what is checked, read and rounded
     Mutant(

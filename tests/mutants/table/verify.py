@@ -75,7 +75,7 @@ VERIFY = (
         "verify/certificate.py",
         "ends = found.low + low + least, found.high + high + most",
         "ends = found.low + low, found.high + high",
-        "tests/maps/test_map_questions.py",
+        "tests/maps/test_map_queries.py",
         "test_the_verifier_charges_maps_as_the_planner_does",
     ),
     Mutant(
@@ -89,7 +89,7 @@ VERIFY = (
         "verify/blurred.py",
         "return placed == list(block.plane.rows)",
         "return True",
-        "tests/maps/test_map_questions.py",
+        "tests/maps/test_map_queries.py",
         "test_forged_maps_are_refused",
     ),
 )

@@ -113,10 +113,10 @@ def demo(tmp_path_factory):
 
 @pytest.fixture
 def planned(town, dxp):
-    """Plan questions, and give the plan's file."""
+    """Plan queries, and give the plan's file."""
 
-    def make(*questions):
-        called = dxp("plan", "policy.toml", "--share", "100%", *questions, "--method", "optimal").fine()
+    def make(*queries):
+        called = dxp("plan", "policy.toml", "--budget", "100%", *queries, "--method", "optimal").fine()
         return town / called.lines[-1].split()[3]
 
     return make

@@ -1,4 +1,4 @@
-"""`dxp plan --ask`: questions in files, alone and beside questions in words."""
+"""`dxp plan --queries`: queries in files, alone and beside queries in words."""
 
 import json
 
@@ -6,30 +6,39 @@ from contracts.curator import CURATOR
 
 
 def test_files_and_words_are_planned_together_and_files_may_be_several(town, dxp):
-    (town / "one.toml").write_text('[[ask]]\ncount = true\nby = "sex"\n')
-    (town / "two.toml").write_text('[[ask]]\ntitle = "How old"\nmean = "age"\nwithin = "1 years"\n')
+    (town / "one.toml").write_text('[[query]]\ncount = true\nby = "sex"\n')
+    (town / "two.toml").write_text('[[query]]\ntitle = "How old"\nmean = "age"\nwithin = "1 years"\n')
     called = dxp(
-        "plan", "policy.toml", "count by age", "--ask", "one.toml", "--ask", "two.toml", "--rows", 400, "--json"
+        "plan",
+        "policy.toml",
+        "count by age",
+        "--queries",
+        "one.toml",
+        "--queries",
+        "two.toml",
+        "--n-records",
+        400,
+        "--json",
     ).fine()
-    asked = json.loads(called.out)["questions"]
+    asked = json.loads(called.out)["queries"]
     assert [q["ask"] for q in asked] == ["count", "count", "mean"]
     assert asked[2]["title"] == "How old"
 
 
 def test_a_plan_from_a_file_is_the_plan_in_words_and_releases(town, dxp):
-    (town / "one.toml").write_text('[[ask]]\ntitle = "By sex"\nquestion = "count by sex"\n')
-    called = dxp("plan", "policy.toml", "--ask", "one.toml").fine()
+    (town / "one.toml").write_text('[[query]]\ntitle = "By sex"\ntext = "count by sex"\n')
+    called = dxp("plan", "policy.toml", "--queries", "one.toml").fine()
     assert called.lines[0].split()[1] == dxp("plan", "policy.toml", "count by sex").fine().lines[0].split()[1]
-    dxp("plan", "policy.toml", "--ask", "one.toml", "--out", "plan.json").fine()
+    dxp("plan", "policy.toml", "--queries", "one.toml", "--out", "plan.json").fine()
     dxp("release", "plan.json", "--data", "people.csv", *CURATOR, "--out", "out").fine()
     (table,) = (town / "out").glob("*.csv")
     assert "By sex" in table.read_text()
 
 
 def test_errors_in_a_file_have_their_line_even_where_only_the_policy_can_tell(town, dxp):
-    (town / "bad.toml").write_text('[[ask]]\ncount = true\n\n[[ask]]\ncount = true\nby = "gender"\n')
-    called = dxp("plan", "policy.toml", "--ask", "bad.toml")
+    (town / "bad.toml").write_text('[[query]]\ncount = true\n\n[[query]]\ncount = true\nby = "gender"\n')
+    called = dxp("plan", "policy.toml", "--queries", "bad.toml")
     assert called.code == 4
     assert "bad.toml:5 · no attribute “gender”" in called.err
-    missing = dxp("plan", "policy.toml", "--ask", "none.toml")
+    missing = dxp("plan", "policy.toml", "--queries", "none.toml")
     assert (missing.code, "none.toml · no such file" in missing.err) == (4, True)

@@ -1,4 +1,4 @@
-"""`dxp check` of a sound policy: its page, its numbers, and a question to go on with."""
+"""`dxp check` of a sound policy: its page, its numbers, and a query to go on with."""
 
 import json
 
@@ -6,13 +6,14 @@ import pytest
 from squeezing import squeezed
 
 
-def test_check_ends_with_a_question_that_can_be_asked(town, dxp):
+def test_check_ends_with_a_query_that_can_be_asked(town, dxp):
     called = dxp("check", "policy.toml").fine()
     assert called.lines[0] == "✓ valid · A small town · one record replaced, n public"
     assert called.lines[-1] == "Next: dxp plan policy.toml 'count by sex'"
     dxp("plan", "policy.toml", "count by sex").fine()
 
 
+@pytest.mark.slow  # makes the demo
 def test_check_of_places_proposes_to_count_by_what_groups_them(demo, dxp):
     last = dxp("check", demo[0] / "my demo" / "policy.toml").fine().lines[-1]
     assert last.endswith("policy.toml' 'count by state'")

@@ -64,6 +64,7 @@ def test_a_demo_into_a_file_is_refused(dxp, tmp_path):
     assert dxp("demo", "--write", tmp_path / "file").code == 2
 
 
+@pytest.mark.slow  # short form: the first test of this file
 def test_the_json_of_the_demo_has_the_numbers_of_the_screen(dxp, monkeypatch):
     data = json.loads(dxp("demo", "--json").fine().out)
     assert data["respondents"] == 20_000

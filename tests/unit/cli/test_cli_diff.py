@@ -28,7 +28,7 @@ def test_json_has_the_same_numbers(draft, dxp):
     age = next(a for a in data["attributes"] if a["name"] == "age")
     assert age["listed"]["looser"] == 45
     assert data["looser"] is True
-    assert {"question": "count by age", "half_width_95": {"before": [12, 12], "after": [6, 6]}} in data["errors"]
+    assert {"query": "count by age", "half_width_95": {"before": [12, 12], "after": [6, 6]}} in data["errors"]
 
 
 def test_identical_policies_are_called_so(town, dxp):

@@ -22,10 +22,13 @@ def test_the_version_is_shown(dxp):
 @pytest.mark.parametrize(
     ("command", "teaches"),
     [
-        ("demo", ["simulated", "plain differential privacy", "dxp demo --write demo/"]),
+        ("demo", ["simulated", "standard DP", "dxp demo --write demo/"]),
         ("check", ["strictest and loosest pair", "e^ε", "[attributes.age]", "per = 10", "--list tightened"]),
-        ("plan", ["Spends nothing", "count by sex", "age/10", "where sex=F", "within 10", "--share 25%", "--rows"]),
-        ("release", ["before any noise is drawn", "costs nothing", "--request", "dxp release plan-7f3a.json"]),
+        (
+            "plan",
+            ["Spends nothing", "count by sex", "age/10", "where sex=F", "within 10", "--budget 25%", "--n-records"],
+        ),
+        ("release", ["written to the ledger before", "costs nothing", "--request", "dxp release plan-7f3a.json"]),
         ("ledger", ["--between age=64 age=65", "what is left", "sex=F,age=64"]),
     ],
 )

@@ -10,8 +10,8 @@ from contracts.curator import CURATOR
 
 
 def test_the_ledger_shows_what_was_spent_and_what_is_left(town, dxp):
-    for question, share in (("count by sex", "25%"), ("count by age/5", "40%")):
-        plan = dxp("plan", "policy.toml", question, "--share", share, "--method", "optimal").fine().lines[-1].split()[3]
+    for query, budget in (("count by sex", "25%"), ("count by age/5", "40%")):
+        plan = dxp("plan", "policy.toml", query, "--budget", budget, "--method", "optimal").fine().lines[-1].split()[3]
         dxp("release", plan, "--data", "people.csv", *CURATOR).fine()
     called = dxp("ledger", "ledger.db").fine()
     rows = squeezed(called.out)
@@ -25,12 +25,12 @@ def test_the_ledger_shows_what_was_spent_and_what_is_left(town, dxp):
     assert rows[-1] == "Next: dxp ledger ledger.db --between age=4 age=5"
     data = json.loads(dxp("ledger", "ledger.db", "--json").fine().out)
     assert [e["released"] for e in data["entries"]] == ["count by sex", "count by age/5"]
-    assert data["used_by_attribute"]["sex"]["share"] == pytest.approx(0.25)
-    assert data["used_by_attribute"]["home"] == {"share": 0.0, "left": 1.0}
+    assert data["used_by_attribute"]["sex"]["used"] == pytest.approx(0.25)
+    assert data["used_by_attribute"]["home"] == {"used": 0.0, "left": 1.0}
 
 
 def test_between_two_records_the_ledger_tells_allowed_spent_and_left(town, dxp):
-    made = dxp("plan", "policy.toml", "count by age/5", "--share", "40%", "--method", "optimal").fine()
+    made = dxp("plan", "policy.toml", "count by age/5", "--budget", "40%", "--method", "optimal").fine()
     plan = made.lines[-1].split()[3]
     dxp("release", plan, "--data", "people.csv", *CURATOR).fine()
     called = dxp("ledger", "ledger.db", "--between", "age=4", "age=5").fine()
@@ -45,6 +45,7 @@ def test_between_two_records_the_ledger_tells_allowed_spent_and_left(town, dxp):
     assert apart.lines[1] == "  Nothing released so far tells the two apart."
 
 
+@pytest.mark.slow  # makes the demo
 def test_records_are_named_as_the_ledger_names_them_commas_included(demo, dxp):
     ledger = demo[0] / "my demo" / "ledger.db"
     shown = dxp("ledger", ledger).fine()

@@ -60,13 +60,13 @@ def test_compare_with_what_it_does_not_do_is_refused(dxp, town, more):
 
 
 def test_a_plan_inside_a_ledger_fits_where_another_did_not(dxp, town, planned):
-    first = planned("count by age/5", "--share", "80%")
+    first = planned("count by age/5", "--budget", "80%")
     dxp("release", first, "--data", "people.csv", *CURATOR, "--ledger", "ledger.db").fine()
-    second = planned("count where age=0..4", "--share", "60%")
+    second = planned("count where age=0..4", "--budget", "60%")
     refused = dxp("release", second, "--data", "people.csv", *CURATOR, "--ledger", "ledger.db")
     assert refused.code == 5
     assert "--ledger LEDGER" in refused.err
-    asked = ("count where age=0..4", "count by sex", "--share", "100%")
+    asked = ("count where age=0..4", "count by sex", "--budget", "100%")
     called = dxp("plan", "policy.toml", *asked, "--ledger", "ledger.db").fine()
     assert "fits what ledger.db has left on every pair, after 1 release" in called.out
     assert called.lines[-1].endswith("--data FILE --policy policy.toml --ledger ledger.db")

@@ -76,7 +76,7 @@ def test_what_was_declared_stands_in_the_policy_and_reads_the_file(here, dxp):
     policy = dx.Policy.parse(text + body)
     assert policy.universe.file == FileFormat(";", "cp1252")
     with dx.Session(policy, "cp1252.csv", ledger="l.db", new_ledger=True) as session:
-        assert session.rows == 4
+        assert session.n_records == 4
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_without_a_header_the_curator_names_the_columns(here, dxp, name, columns
     policy = dx.Policy.parse(text + '[attributes.ort]\nvalues = ["Köln"]\nepsilon = 1\n')
     assert policy.universe.file.columns == tuple(columns.split(","))
     with dx.Session(policy, name, ledger="l.db", new_ledger=True) as session:
-        assert session.rows == 3
+        assert session.n_records == 3
 
 
 def test_values_of_a_sheet_may_be_declared_public(here, dxp):
@@ -250,11 +250,11 @@ def test_too_many_answers_get_a_hint_that_fits_the_attribute():
     birth = dx.Policy.parse(HEAD + body.format("birth", 'dates = ["0001-01-01", "9999-12-31"]', '"1 day"'))
     age = dx.Policy.parse(HEAD + body.format("age", "integers = [0, 3000000]", "1"))
     for policy, hint in ((birth, "birth/year"), (age, "age/10")):
-        with pytest.raises(dx.errors.QuestionError) as error:
-            dx.plan(f"count by {hint.partition('/')[0]}", policy.metric, rows=10)
+        with pytest.raises(dx.errors.QueryError) as error:
+            dx.plan(f"count by {hint.partition('/')[0]}", policy.metric, n_records=10)
         assert error.value.hints[0][0] == hint
         with pytest.raises(dx.errors.TooLarge) as error:
-            dx.plan_choice(f"median {hint.partition('/')[0]}", policy.metric, rows=10)
+            dx.plan_selection(f"median {hint.partition('/')[0]}", policy.metric, n_records=10)
         assert error.value.hints[0][0] == hint
 
 

@@ -10,7 +10,7 @@ from squeezing import squeezed
 
 def test_plan_shows_errors_in_own_units_before_anything_is_spent(town, dxp):
     asked = ("mean elevation within 2 m", "count by sex")
-    called = dxp("plan", "policy.toml", *asked, "--rows", 4000, "--share", "100%").fine()
+    called = dxp("plan", "policy.toml", *asked, "--n-records", 4000, "--budget", "100%").fine()
     rows = squeezed(called.out)
     assert re.fullmatch(r"Plan [0-9a-f]{4} · 3 answers · 100 % of the policy · nothing spent, no data read", rows[0])
     assert rows[2] == "typical error ± 95 % asked standard DP* at our worst limited by"
@@ -23,7 +23,7 @@ def test_plan_shows_errors_in_own_units_before_anything_is_spent(town, dxp):
     assert any(
         row.startswith("* Standard DP at the strictest ε: the same planner under one ε for all pairs") for row in rows
     )
-    assert "share 100 % of every pair's ε may be used: nothing is certain to be left for other releases" in rows
+    assert "budget 100 % of every pair's ε may be used: nothing is certain to be left for other releases" in rows
     assert any(row.startswith("certified for every pair, exact arithmetic") for row in rows)
     name = rows[0].split()[1]
     assert rows[-1] == f"Next: dxp release plan-{name}.json --data FILE --policy policy.toml --new-ledger"
@@ -39,10 +39,12 @@ def test_planning_never_opens_data(town, dxp, monkeypatch):
 
 
 def test_the_json_of_a_plan_has_the_numbers_of_the_page_and_writes_nothing(town, dxp):
-    questions = ("count by sex", "mean age")
-    data = json.loads(dxp("plan", "policy.toml", *questions, "--rows", 400, "--method", "optimal", "--json").fine().out)
+    queries = ("count by sex", "mean age")
+    data = json.loads(
+        dxp("plan", "policy.toml", *queries, "--n-records", 400, "--method", "optimal", "--json").fine().out
+    )
     assert not list(town.glob("plan-*"))
-    page = dxp("plan", "policy.toml", *questions, "--rows", 400, "--method", "optimal").fine()
+    page = dxp("plan", "policy.toml", *queries, "--n-records", 400, "--method", "optimal").fine()
     assert page.out.startswith(f"Plan {data['name']} · {len(data['answers'])} answers")
     written = json.loads((town / f"plan-{data['name']}.json").read_text(encoding="utf-8"))
     assert written == data
@@ -75,7 +77,7 @@ def test_many_answers_are_grouped_and_all_shows_each(town, dxp):
 
 
 def test_why_explains_one_answer_by_its_pair(town, dxp):
-    asked = ("count by sex", "--why", "F", "--method", "optimal", "--share", "100%")
+    asked = ("count by sex", "--why", "F", "--method", "optimal", "--budget", "100%")
     out = " ".join(dxp("plan", "policy.toml", *asked).fine().out.split())
     assert (
         "Why F Moving one person from M to F changes 2 answers. The policy lets that move show by ε 1 in total" in out
@@ -87,14 +89,18 @@ def test_why_explains_one_answer_by_its_pair(town, dxp):
 
 def test_half_of_the_share_doubles_the_error_and_the_page_says_so(town, dxp):
     full, half = (
-        json.loads(dxp("plan", "policy.toml", "sum age", "--share", s, "--json").fine().out) for s in ("100%", "50%")
+        json.loads(dxp("plan", "policy.toml", "sum age", "--budget", s, "--json").fine().out) for s in ("100%", "50%")
     )
     assert half["answers"][0]["rmse"] == pytest.approx(2 * full["answers"][0]["rmse"], rel=0.1)
-    assert "· 50 % of the policy ·" in dxp("plan", "policy.toml", "sum age", "--share", "0.5").out
+    assert "· 50 % of the policy ·" in dxp("plan", "policy.toml", "sum age", "--budget", "50%").out
 
 
 def test_numbers_on_the_page_have_at_most_three_significant_digits_below_a_thousand(town, dxp):
-    page = dxp("plan", "policy.toml", "mean elevation", "count by state", "table sex by age", "--rows", 400).fine().out
+    page = (
+        dxp("plan", "policy.toml", "mean elevation", "count by state", "table sex by age", "--n-records", 400)
+        .fine()
+        .out
+    )
     page = re.sub(r"^Plan .*|^Next: .*", "", page, flags=re.MULTILINE)
     numbers = re.findall(r"(?<![\w.,])\d+\.\d+(?![\w])", page)
     assert numbers
@@ -105,15 +111,15 @@ def test_numbers_on_the_page_have_at_most_three_significant_digits_below_a_thous
     "asked",
     [
         ("plan", "policy.toml", "count by sex"),
-        ("choose", "policy.toml", "most common sex", "--rows", "400"),
-        ("synth", "policy.toml", "count by sex", "--rows", "400"),
+        ("select", "policy.toml", "most common sex", "--n-records", "400"),
+        ("synth", "policy.toml", "count by sex", "--n-records", "400"),
     ],
     ids=lambda asked: asked[0],
 )
 def test_the_next_step_works_when_it_is_pasted(town, dxp, asked):
     """Only FILE is to be replaced; where a ledger is there, none is started."""
     for starts in (True, False):
-        step = dxp(*asked, "--share", "50%").fine().lines[-1]
+        step = dxp(*asked, "--budget", "50%").fine().lines[-1]
         assert step.startswith("Next: dxp ")
         assert ("--new-ledger" in step) == starts
         pasted = shlex.split(step.removeprefix("Next: dxp ").replace("FILE", "people.csv"))
@@ -123,8 +129,8 @@ def test_the_next_step_works_when_it_is_pasted(town, dxp, asked):
 
 
 def test_the_next_command_of_a_comparison_works_when_pasted(town, dxp):
-    told = dxp("plan", "policy.toml", "count by sex", "--compare", "--share", "30%").fine().lines[-1]
+    told = dxp("plan", "policy.toml", "count by sex", "--compare", "--budget", "30%").fine().lines[-1]
     words = shlex.split(told.removeprefix("Next: dxp "))
-    assert words[:5] == ["plan", "policy.toml", "count by sex", "--share", "30%"]
+    assert words[:5] == ["plan", "policy.toml", "count by sex", "--budget", "30%"]
     assert words[5] == "--method"
     dxp(*words).fine()

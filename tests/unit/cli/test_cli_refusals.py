@@ -39,7 +39,7 @@ def refused(called, code, *words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["plan", "policy.toml", "count", "--epsilon", "1"], ["ε belongs to the policy file", "--share 25%"]),
+        (["plan", "policy.toml", "count", "--epsilon", "1"], ["ε belongs to the policy file", "--budget 25%"]),
         (["plan", "policy.toml", "count", "--epsilon=1"], ["ε belongs to the policy file"]),
         (["release", "p.json", "--data", "d", "--seed", "1"], ["a seed would let anyone subtract it"]),
         (["release", "p.json", "--data", "d", "--force"], ["nothing can be forced: a refusal protects someone"]),
@@ -48,16 +48,19 @@ def refused(called, code, *words):
         (["chek", "policy.toml"], ["no command “chek”", "check did you mean this?"]),
         (["zzz"], ["no command “zzz”", "dxp --help"]),
         (["plan"], ["POLICY is missing", "dxp plan --help"]),
-        (["plan", "policy.toml"], ["QUESTIONS... is missing", "dxp plan --help"]),
-        (["plan", "policy.toml", "count", "--rowz", "5"], ["no option --rowz", "--rows did you mean this?"]),
-        (["plan", "policy.toml", "count", "--rows", "0"], ["--rows", "0 is not in the range"]),
-        (["plan", "policy.toml", "count", "--rows", "many"], ["--rows", "'many'"]),
-        (["plan", "policy.toml", "count", "--rows"], ["--rows", "requires an argument"]),
-        (["plan", "policy.toml", "count", "--share", "0"], ["share is 0; it must be more than 0"]),
-        (["plan", "policy.toml", "count", "--share", "150%"], ["share is 150%; it must be"]),
-        (["plan", "policy.toml", "count", "--share", "lots"], ["share is 'lots'; a number is needed"]),
+        (["plan", "policy.toml"], ["QUERIES... is missing", "dxp plan --help"]),
+        (
+            ["plan", "policy.toml", "count", "--n-recordz", "5"],
+            ["no option --n-recordz", "--n-records did you mean"],
+        ),
+        (["plan", "policy.toml", "count", "--n-records", "0"], ["--n-records", "0 is not in the range"]),
+        (["plan", "policy.toml", "count", "--n-records", "many"], ["--n-records", "'many'"]),
+        (["plan", "policy.toml", "count", "--n-records"], ["--n-records", "requires an argument"]),
+        (["plan", "policy.toml", "count", "--budget", "0"], ["budget is 0; it must be a percentage", "25%"]),
+        (["plan", "policy.toml", "count", "--budget", "150%"], ["budget is 150%; it must be"]),
+        (["plan", "policy.toml", "count", "--budget", "lots"], ["budget is lots; it must be a percentage"]),
         (["plan", "policy.toml", "count", "--method", "magic"], ["no method “magic”", "same-scale"]),
-        (["plan", "policy.toml", ""], ["the question is empty", "count by sex"]),
+        (["plan", "policy.toml", ""], ["the query is empty", "count by sex"]),
         (["release", "p.json"], ["--data is missing", "dxp release --help"]),
         (["release", "nothing.json", "--data", "people.csv", *CURATOR], ["cannot read nothing.json"]),
         (["release", "people.csv", "--data", "people.csv", *CURATOR], ["people.csv is not JSON"]),
@@ -122,11 +125,11 @@ def test_a_policy_that_is_gone_ends_with_3(town, dxp, planned):
     dxp("ledger", "ledger.db", "--policy", "moved.toml").fine()
 
 
-# -- 4: question -------------------------------------------------------------------------------------------------------
+# -- 4: query -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("question", "words"),
+    ("query", "words"),
     [
         ("count by gender", ["no attribute “gender”", "there are: sex, age, home"]),
         ("count by sexx", ["no attribute “sexx” · did you mean sex?"]),
@@ -135,7 +138,7 @@ def test_a_policy_that_is_gone_ends_with_3(town, dxp, planned):
         ("cuont by sex", ["“cuont” is not something to ask", "count did you mean this?"]),
         ("count by", ["by what?"]),
         ("mean", ["mean of what?"]),
-        ("mean age", ["depends on the number of records", "--rows 20000"]),
+        ("mean age", ["depends on the number of records", "--n-records 20000"]),
         ("sum sex", ["sex has no numbers to add up"]),
         ("count by sex/2", ["sex has no numbers"]),
         ("count where sex=X", ["sex has no value 'X'"]),
@@ -146,12 +149,12 @@ def test_a_policy_that_is_gone_ends_with_3(town, dxp, planned):
         ("count by home, state", ["one attribute can be grouped only once"]),
     ],
 )
-def test_a_question_that_cannot_be_asked_ends_with_4(town, dxp, question, words):
-    refused(dxp("plan", "policy.toml", question), 4, *words)
+def test_a_query_that_cannot_be_asked_ends_with_4(town, dxp, query, words):
+    refused(dxp("plan", "policy.toml", query), 4, *words)
     assert not list(town.glob("plan-*"))
 
 
-def test_a_question_that_separates_identical_records_names_them(town, dxp):
+def test_a_query_that_separates_identical_records_names_them(town, dxp):
     with (town / "places.csv").open("a") as file:
         file.write("5,West Trenton,New Jersey,40.21705,-74.74294,16\n")
     refused(
@@ -178,10 +181,10 @@ def test_a_plan_edited_to_have_less_noise_is_refused(town, dxp, planned):
 @pytest.mark.parametrize(
     "change",
     [
-        {"share": "2"},
-        {"share": "-1"},
-        {"share": "1/0"},
-        {"share": None},
+        {"budget": "2"},
+        {"budget": "-1"},
+        {"budget": "1/0"},
+        {"budget": None},
         {"rows": -5},
         {"rows": "many"},
         {"scales": ["nan", "nan"]},
@@ -190,10 +193,10 @@ def test_a_plan_edited_to_have_less_noise_is_refused(town, dxp, planned):
         {"scales": ["0x1p+1"]},
         {"scales": "abc"},
         {"scales": None},
-        {"questions": []},
-        {"questions": [{"ask": "everything"}]},
-        {"questions": [{"by": ["sex"]}]},
-        {"questions": 7},
+        {"queries": []},
+        {"queries": [{"ask": "everything"}]},
+        {"queries": [{"by": ["sex"]}]},
+        {"queries": 7},
         {"format": "dxprivacy-plan/99"},
         {"policy": {}},
     ],
@@ -217,7 +220,7 @@ def test_less_noise_than_planned_cannot_be_had_by_editing_what_the_plan_says_of_
     assert "seal" in dxp("release", plan.name, "--data", "people.csv", *CURATOR).err
     plan.write_text(json.dumps(sealed(data)))
     dxp("release", plan.name, "--data", "people.csv", *CURATOR).fine()
-    assert json.loads(dxp("ledger", "ledger.db", "--json").out)["used_by_attribute"]["sex"]["share"] == pytest.approx(1)
+    assert json.loads(dxp("ledger", "ledger.db", "--json").out)["used_by_attribute"]["sex"]["used"] == pytest.approx(1)
 
 
 def test_the_plan_of_another_policy_is_refused(town, dxp, planned):
@@ -243,15 +246,15 @@ def test_a_plan_that_exceeds_what_is_left_ends_with_5_names_the_pair_and_spends_
 
 
 def test_the_advice_on_an_exceeded_budget_works(town, dxp):
-    make = ["plan", "policy.toml", "count by sex", "--share"]
+    make = ["plan", "policy.toml", "count by sex", "--budget"]
     half = dxp(*make, "60%").fine().lines[-1].split()[3]
     dxp("release", half, "--data", "people.csv", *CURATOR).fine()
-    full = dxp("plan", "policy.toml", "count where sex=F", "--share", "100%").fine().lines[-1].split()[3]
+    full = dxp("plan", "policy.toml", "count where sex=F", "--budget", "100%").fine().lines[-1].split()[3]
     called = refused(
         dxp("release", full, "--data", "people.csv", *CURATOR), 5, "has 0.4 left of 1; this plan needs 1.", "fits;"
     )
-    advice = called.err.split("--share ")[1].split()[0]
-    fitting = dxp("plan", "policy.toml", "count where sex=F", "--share", advice).fine().lines[-1].split()[3]
+    advice = called.err.split("--budget ")[1].split()[0]
+    fitting = dxp("plan", "policy.toml", "count where sex=F", "--budget", advice).fine().lines[-1].split()[3]
     dxp("release", fitting, "--data", "people.csv", *CURATOR).fine()
 
 
@@ -406,7 +409,7 @@ def test_refusals_in_json_have_the_same_fields_on_stdout(town, dxp):
     called = dxp("plan", "policy.toml", "count by sexx", "--json")
     assert (called.code, called.err) == (4, "")
     data = json.loads(called.out)
-    assert data["error"] == "QuestionError"
+    assert data["error"] == "QueryError"
     assert data["exit_code"] == 4
     assert "no attribute “sexx”" in data["what"]
     usage = dxp("plan", "policy.toml", "count", "--epsilon", "1", "--json")
@@ -424,7 +427,7 @@ def test_a_traceback_comes_only_with_debug_wherever_it_stands(town, dxp, monkeyp
 
 
 def test_an_unexpected_error_ends_with_1_and_its_text_is_not_shown(town, dxp, monkeypatch):
-    plan = dxp("plan", "policy.toml", "count by sex", "--share", "30%").fine().lines[-1].split()[3]
+    plan = dxp("plan", "policy.toml", "count by sex", "--budget", "30%").fine().lines[-1].split()[3]
 
     def fail(*_):
         raise RuntimeError("Planted-Person-7 lives here")

@@ -53,7 +53,7 @@ def test_release_reserves_counts_writes_and_guarantees(town, dxp, planned, known
     assert "1. If any one record i is replaced by another record j" in guarantee
     assert "the number of records (400) is treated as public" in guarantee
     assert "2. Added over every release in ledger.db, L(i,j) stays at or below the policy's ε" in guarantee
-    assert "3. In plain differential-privacy terms this release is ε = " in guarantee
+    assert "3. In standard differential-privacy terms this release is ε = " in guarantee
     assert rows[-1] == "Next: dxp ledger ledger.db"
 
 
@@ -68,7 +68,7 @@ def test_the_files_of_a_release_say_the_same_as_the_screen(town, dxp, planned, k
     assert all(float(r["low"]) < float(r["value"]) < float(r["high"]) for r in rows)
     assert stored["records"] == 400
     assert len(stored["guarantee"]) == 3
-    assert {"certificate", "scales", "ledger", "policy", "universe", "questions", "software"} <= set(stored)
+    assert {"certificate", "scales", "ledger", "policy", "universe", "queries", "software"} <= set(stored)
     again = json.loads(dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--json").fine().out)
     assert again.pop("repeated") is True
     assert again == stored
@@ -108,7 +108,7 @@ def test_the_same_plan_again_is_repeated_at_no_cost(town, dxp, planned):
 
 
 def test_under_another_request_the_same_plan_costs_again_and_keeps_both_files(town, dxp):
-    made = dxp("plan", "policy.toml", "count by sex", "--share", "40%", "--method", "optimal").fine()
+    made = dxp("plan", "policy.toml", "count by sex", "--budget", "40%", "--method", "optimal").fine()
     plan = made.lines[-1].split()[3]
     dxp("release", plan, "--data", "people.csv", *CURATOR).fine()
     called = dxp("release", plan, "--data", "people.csv", *CURATOR, "--request", "for the press/2").fine()

@@ -44,6 +44,7 @@ def test_every_figure_is_written_in_four_forms_and_the_report_holds_them(made):
     assert len(ids) == len(set(ids))
 
 
+@pytest.mark.slow  # three runs; the other tests of this file are the short forms
 def test_the_same_seed_gives_the_same_csv_files_whatever_the_number_of_processes(made, tmp_path):
     again = reproduce(["fig4", "fig1a"], out=tmp_path / "two", settings=SETTINGS, processes=2)
     for name in ("fig1a", "fig4"):
@@ -65,6 +66,7 @@ def test_the_screen_says_what_was_found_and_ends_with_the_next_command(here, dxp
     assert told["figures"]["fig1b"]["facts"]["median_of_means"] > 1
 
 
+@pytest.mark.slow  # a run of its own; the other tests of this file are the short forms
 def test_a_stopped_run_goes_on_where_it_was(tmp_path):
     out = tmp_path / "out"
 
@@ -132,6 +134,7 @@ def test_a_folder_with_other_files_is_refused_and_they_are_never_touched(here, d
     assert (out / "fig1a.png").exists()
 
 
+@pytest.mark.slow  # a run of its own; the other tests of this file are the short forms
 def test_a_run_with_other_parameters_is_replaced_only_with_overwrite(made, here, dxp):
     out = here / "out"
     out.mkdir()
@@ -146,6 +149,7 @@ def test_a_run_with_other_parameters_is_replaced_only_with_overwrite(made, here,
     assert set(json.loads((out / "manifest.json").read_text())["figures"]) == {"fig1a"}
 
 
+@pytest.mark.slow  # a run of its own; the other tests of this file are the short forms
 def test_overwrite_measures_anew_what_was_asked_for_and_keeps_the_rest(made, here, dxp):
     out = here / "out"
     out.mkdir()

@@ -29,7 +29,7 @@ def secret(town):
 
 
 def truths(rows):
-    """Every count that a question about the town could have as its answer."""
+    """Every count that a query about the town could have as its answer."""
     fields = [row.split(",") for row in rows]
     found = set(COUNTS.values()) | {STRANGERS}
     found |= {sum(COUNTS[h] for h in chosen) for r in (2, 3) for chosen in combinations(COUNTS, r)}
@@ -53,6 +53,7 @@ def test_the_search_for_true_answers_would_find_them():
         assert not occurs(10007, text), text
 
 
+# Not made small: every command is called once.
 def test_no_output_and_no_file_holds_a_true_answer_or_a_record(town, secret, dxp, known_noise):
     said = []
 
@@ -62,10 +63,10 @@ def test_no_output_and_no_file_holds_a_true_answer_or_a_record(town, secret, dxp
         said.append(called.out + called.err)
         return called
 
-    questions = ("count by home", "count by state", "table sex by age", "sum elevation")
+    queries = ("count by home", "count by state", "table sex by age", "sum elevation")
     run("check", "policy.toml")
-    plan = run("plan", "policy.toml", *questions, "--share", "90%", "--method", "optimal").lines[-1].split()[3]
-    run("plan", "policy.toml", *questions, "--share", "90%", "--method", "optimal", "--json")
+    plan = run("plan", "policy.toml", *queries, "--budget", "90%", "--method", "optimal").lines[-1].split()[3]
+    run("plan", "policy.toml", *queries, "--budget", "90%", "--method", "optimal", "--json")
     run("release", plan, "--data", "people.csv", *CURATOR, "--all", "--out", "public")
     release = run("release", plan, "--data", "people.csv", *CURATOR, "--json")
     run("ledger", "ledger.db")
@@ -114,9 +115,9 @@ def test_a_crash_leaves_nothing_of_the_data_behind(town, secret, dxp, monkeypatc
 
 
 def test_what_is_planned_does_not_depend_on_the_data(town, dxp):
-    before = dxp("plan", "policy.toml", "count by home", "mean age", "--rows", 400, "--json").fine().out
+    before = dxp("plan", "policy.toml", "count by home", "mean age", "--n-records", 400, "--json").fine().out
     (town / "people.csv").write_text("sex,age,home,note\n" + "F,1,1,x\n" * 400)
-    assert dxp("plan", "policy.toml", "count by home", "mean age", "--rows", 400, "--json").fine().out == before
+    assert dxp("plan", "policy.toml", "count by home", "mean age", "--n-records", 400, "--json").fine().out == before
 
 
 def test_the_screen_of_a_release_depends_on_the_data_only_through_the_answers(town, dxp, known_noise):

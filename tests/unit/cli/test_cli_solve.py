@@ -1,4 +1,4 @@
-"""`dxp plan --solve`: which share meets the targets, and by how much every ε would have to grow."""
+"""`dxp plan --solve`: which budget meets the targets, and by how much every ε would have to grow."""
 
 import json
 import re
@@ -9,16 +9,16 @@ ASKED = ("count by sex within 8", "count by age/5 within 20")
 
 
 def test_solve_share_writes_the_plan_with_the_least_share_that_meets_the_targets(dxp, town):
-    called = dxp("plan", "policy.toml", *ASKED, "--solve", "share").fine()
-    found = re.fullmatch(r"✓ solved  --share ([\d.]+)% meets all 4 targets; ([\d.]+)% does not", called.lines[0])
+    called = dxp("plan", "policy.toml", *ASKED, "--solve", "budget").fine()
+    found = re.fullmatch(r"✓ solved  --budget ([\d.]+)% meets all 4 targets; ([\d.]+)% does not", called.lines[0])
     assert found, called.lines[0]
     assert "What would meet the targets" not in called.out
-    share, less = found.groups()
+    budget, less = found.groups()
     (written,) = town.glob("plan-*.json")
-    again = json.loads(dxp("plan", "policy.toml", *ASKED, "--share", f"{share}%", "--json").fine().out)
+    again = json.loads(dxp("plan", "policy.toml", *ASKED, "--budget", f"{budget}%", "--json").fine().out)
     assert json.loads(written.read_text(encoding="utf-8"))["request"] == again["request"]
     assert all(a["half_width_95"] <= float(a["within"]) for a in again["answers"])
-    below = json.loads(dxp("plan", "policy.toml", *ASKED, "--share", f"{less}%", "--json").fine().out)
+    below = json.loads(dxp("plan", "policy.toml", *ASKED, "--budget", f"{less}%", "--json").fine().out)
     assert not all(a["half_width_95"] <= float(a["within"]) for a in below["answers"])
 
 
@@ -26,7 +26,7 @@ def test_solve_epsilon_says_the_factor_and_changes_neither_plan_nor_policy(dxp, 
     before = (town / "policy.toml").read_text(encoding="utf-8")
     called = dxp("plan", "policy.toml", *ASKED, "--solve", "epsilon").fine()
     found = re.fullmatch(
-        r"✓ solved  every ε of the policy × ([\d.]+), at a share of 10 %, meets all 4 targets; .* not changed",
+        r"✓ solved  every ε of the policy × ([\d.]+), at a budget of 10 %, meets all 4 targets; .* not changed",
         called.lines[0],
     )
     assert found, called.lines[0]
@@ -43,22 +43,22 @@ def test_solve_epsilon_says_the_factor_and_changes_neither_plan_nor_policy(dxp, 
 def test_json_says_what_was_found(dxp, town):
     found = json.loads(dxp("plan", "policy.toml", *ASKED, "--solve", "epsilon", "--json").fine().out)["solved"]
     assert (found["of"], found["met"], found["targets"]) == ("epsilon", 4, 4)
-    share = json.loads(dxp("plan", "policy.toml", *ASKED, "--solve", "share", "--json").fine().out)
-    assert share["solved"]["amount"] == share["share"]
+    budget = json.loads(dxp("plan", "policy.toml", *ASKED, "--solve", "budget", "--json").fine().out)
+    assert budget["solved"]["amount"] == budget["budget"]
 
 
 def test_where_no_share_meets_a_target_the_next_thing_to_try_is_named(dxp, town):
-    called = dxp("plan", "policy.toml", "count by age within 0.5", "--solve", "share").fine()
-    assert called.lines[0] == "! solved  no share of the policy meets a target; --solve epsilon says what would"
+    called = dxp("plan", "policy.toml", "count by age within 0.5", "--solve", "budget").fine()
+    assert called.lines[0] == "! solved  no budget of the policy meets a target; --solve epsilon says what would"
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("count by sex within 9", "--solve", "share", "--share", "20%"), "leave --share out"),
-        (("count by sex within 9", "--solve", "share", "--compare"), "leave one of them out"),
-        (("count by sex", "--solve", "share"), "no question has a target"),
-        (("count by sex", "--solve", "epsilon"), "no question has a target"),
+        (("count by sex within 9", "--solve", "budget", "--budget", "20%"), "leave --budget out"),
+        (("count by sex within 9", "--solve", "budget", "--compare"), "leave one of them out"),
+        (("count by sex", "--solve", "budget"), "no query has a target"),
+        (("count by sex", "--solve", "epsilon"), "no query has a target"),
         (("count by sex within 9", "--solve", "rows"), "rows"),
     ],
 )

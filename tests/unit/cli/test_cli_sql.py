@@ -30,7 +30,7 @@ def policy(tmp_path, monkeypatch):
 @pytest.mark.parametrize("query", [SQL, "@query.sql"])
 def test_a_query_is_planned_from_the_command_line_and_from_a_file(dxp, query):
     plan = json.loads(dxp("plan", "policy.toml", "count", "--sql", query, "--json").fine().out)
-    assert plan["questions"] == [{"ask": "count"}, ASKED]
+    assert plan["queries"] == [{"ask": "count"}, ASKED]
 
 
 def test_the_plan_can_be_verified(dxp):

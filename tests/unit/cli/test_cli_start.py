@@ -40,7 +40,7 @@ POLICY = 'title = "t"\ndataset = "d"\n[attributes.sex]\nvalues = ["M", "F"]\neps
         ["verify", LONG],
         ["release", LONG, "--data", "people.csv", "--policy", "policy.toml", "--new-ledger"],
         ["inspect", "policy.toml", "--data", LONG],
-        ["plan", "policy.toml", "count by sex", "--rows", "9", "--out", LONG],
+        ["plan", "policy.toml", "count by sex", "--n-records", "9", "--out", LONG],
     ],
     ids=lambda arguments: " ".join(arguments)[:30],
 )
@@ -74,14 +74,14 @@ def test_a_file_that_never_ends_or_never_begins_is_refused_at_once(command, file
 
 
 def test_a_pace_and_a_spill_are_options_of_every_command_that_counts(tmp_path):
-    for command in ("release", "choose", "synth"):
+    for command in ("release", "select", "synth"):
         done = dxp(command, "--help")
         assert "--quantize-time PERIOD" in done.stdout
         assert "--no-spill" in done.stdout
     (tmp_path / "people.csv").write_text("sex\n" + "M\nF\n" * 50)
     (tmp_path / "policy.toml").write_text(POLICY)
     given = ["policy.toml", "most common sex", "--data", "people.csv", "--ledger", "l.db", "--new-ledger"]
-    done = dxp("choose", *given, "--quantize-time", "soon", cwd=tmp_path)
+    done = dxp("select", *given, "--quantize-time", "soon", cwd=tmp_path)
     assert done.returncode == 2
     assert "a period up to an hour is needed" in done.stderr
     assert not (tmp_path / "l.db").exists()

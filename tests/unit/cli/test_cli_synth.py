@@ -23,11 +23,11 @@ def entries():
 
 
 def test_looking_ahead_says_which_method_is_better_and_spends_nothing(town, dxp):
-    called = dxp("synth", "policy.toml", *ASKED, "--rows", 400, "--share", "50%").fine()
+    called = dxp("synth", "policy.toml", *ASKED, "--n-records", 400, "--budget", "50%").fine()
     assert "Nothing spent, no data read." in called.lines
     assert "direct is expected to be better" in called.lines[0]
     assert re.search(r"direct: about \d+ % of the error of guessing uniformly; mwem: about \d+ %", called.out)
-    options = "--share 50% --new-ledger --data FILE --out synthetic.csv"
+    options = "--budget 50% --new-ledger --data FILE --out synthetic.csv"
     command = f"Next: dxp synth policy.toml 'count by sex' 'count by age' {options}"
     assert called.lines[-1] == command
     assert {p.name for p in town.iterdir()} == {"policy.toml", "places.csv", "people.csv"}
@@ -92,7 +92,7 @@ def test_rounds_are_entries_of_their_own(town, dxp):
 
 
 def test_machines_get_the_report_and_no_file_unless_asked(town, dxp):
-    ahead = json.loads(dxp("synth", "policy.toml", "count by sex", "--rows", 400, "--json").fine().out)
+    ahead = json.loads(dxp("synth", "policy.toml", "count by sex", "--n-records", 400, "--json").fine().out)
     assert ahead["method"] == "direct"
     assert ahead["expected"]["direct"] < ahead["expected"]["mwem"]
     before = {p.name for p in town.iterdir()}
@@ -141,13 +141,13 @@ def test_other_numbers_of_records_and_a_picture(town, dxp):
         (("--out", "policy.toml", "--overwrite"), 2, "works with|ends in"),
         (("--plot", "s.gif"), 2, "draw"),
         (("--plot", "no/s.png"), 2, "no such folder"),
-        (("--rows", "400"), 2, "taken from the data"),
+        (("--n-records", "400"), 2, "taken from the data"),
         (("--method", "magic"), 2, "magic"),
         (("--method", "mwem", "--rounds", "0"), 2, "round"),
         (("--method", "mwem", "--rounds", "100000"), 2, "rounds"),
         (("--method", "mwem", "--passes", "-1"), 2, "passes"),
-        (("--share", "0%"), 2, "share"),
-        (("--share", "101%"), 2, "share"),
+        (("--budget", "0%"), 2, "budget"),
+        (("--budget", "101%"), 2, "budget"),
         (("--records", "0"), 2, "records"),
         (("--epsilon", "1"), 2, "policy file"),
         (("--seed", "1"), 2, "seed"),
@@ -165,15 +165,15 @@ def test_what_cannot_be_done_is_refused_before_anything_is_spent(town, dxp, argu
 @pytest.mark.parametrize(
     ("call", "code", "word"),
     [
-        (("policy.toml",), 2, "QUESTIONS"),
-        (("policy.toml", "count by sex"), 2, "--rows"),
-        (("policy.toml", "count by shoe", "--rows", "400"), 4, "shoe"),
+        (("policy.toml",), 2, "QUERIES"),
+        (("policy.toml", "count by sex"), 2, "--n-records"),
+        (("policy.toml", "count by shoe", "--n-records", "400"), 4, "shoe"),
         (("nowhere.toml", "count by sex"), 3, "no such file"),
         (("policy.toml", "count by sex", "--data", "nowhere.csv", "--new-ledger"), 6, "no such file"),
         (("policy.toml", "count by sex", "--out", "s.csv"), 2, "without data"),
         (("policy.toml", "count by sex", "--new-ledger"), 2, "without data"),
-        (("policy.toml", "count by sex", "--rows", "20", "--ledger", "l.db"), 7, "no ledger here"),
-        (("policy.toml", "count by sex", "--ask", "none.toml"), 4, "no such file"),
+        (("policy.toml", "count by sex", "--n-records", "20", "--ledger", "l.db"), 7, "no ledger here"),
+        (("policy.toml", "count by sex", "--queries", "none.toml"), 4, "no such file"),
     ],
 )
 def test_what_is_missing_is_said(town, dxp, call, code, word):
@@ -202,13 +202,13 @@ def test_what_does_not_fit_any_more_is_refused_with_a_way_out(town, dxp):
         "mwem",
         "--rounds",
         2,
-        "--share",
+        "--budget",
         "70%",
     )
     dxp(*call, "--out", "a.csv").fine()
     refused = dxp(*call, "--out", "b.csv", "--request", "again")
     assert refused.code == 5
-    assert "--share 30%" in refused.err or "--share 29.9%" in refused.err
+    assert "--budget 30%" in refused.err or "--budget 29.9%" in refused.err
     assert entries() == 4
     assert not (town / "b.csv").exists()
 

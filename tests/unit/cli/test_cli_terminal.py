@@ -94,7 +94,7 @@ def test_names_from_files_cannot_steer_a_terminal(town, dxp):
 
 
 def test_a_reader_that_stops_early_sees_no_traceback(town):
-    command = f"'{DXP}' plan policy.toml 'table sex by age' --all --rows 400 | head -1"
+    command = f"'{DXP}' plan policy.toml 'table sex by age' --all --n-records 400 | head -1"
     run = subprocess.run(["bash", "-c", command], capture_output=True, encoding="utf-8", env=os.environ)
     assert run.stdout.startswith("Plan ")
     assert "Traceback" not in run.stderr

@@ -1,6 +1,7 @@
 """`dxp ledger --adopt`, `--receipt` and `--export`."""
 
 import json
+import re
 
 import pytest
 
@@ -21,8 +22,8 @@ def refused(called, code, *words):
 @pytest.fixture
 def spent(town, dxp, planned, known_noise):
     """A town with two releases, a new policy and one that cannot follow."""
-    for question in ("count by sex", "count by age"):
-        plan = planned(question, "--share", "25%")
+    for query in ("count by sex", "count by age"):
+        plan = planned(query, "--budget", "25%")
         dxp("release", plan.name, "--data", "people.csv", *CURATOR).fine()
     text = (town / "policy.toml").read_text()
     new = text.replace("[attributes.sex]", '[attributes.gender]\ncolumn = "sex"').replace("[0, 9]", "[0, 12]")
@@ -98,7 +99,7 @@ def test_an_old_plan_is_refused_after_an_upgrade_and_a_new_one_is_released(spent
     old = planned("count by state")
     dxp("ledger", "ledger.db", "--policy", "new.toml", "--adopt", "--allow-looser").fine()
     refused(dxp("release", old.name, "--data", "people.csv", *CURATOR), 7, "older version of the policy")
-    called = dxp("plan", "new.toml", "count by gender", "--share", "10%").fine()
+    called = dxp("plan", "new.toml", "count by gender", "--budget", "10%").fine()
     plan = called.lines[-1].split()[3]
     released = dxp("release", plan, "--data", "people.csv", "--ledger", "ledger.db").fine()  # which knows its policy
     assert "entry 3 in ledger.db" in released.out
@@ -118,7 +119,7 @@ def test_a_receipt_needs_no_policy_and_says_what_to_keep(spent, dxp):
     for field in ("dataset", "at", "request", "row_hash", "answer_hash", "head_hash", "policy_digest"):
         assert data[field] in called.out
     assert "released    count by age" in called.out
-    assert "share       25 %" in called.out
+    assert re.search(r"budget +25 %", called.out)
     assert data["released"] == ["count by age"]
     refused(dxp("ledger", "ledger.db", "--receipt", "3"), 2, "there is no entry 3; the ledger has 2 releases")
 
@@ -162,10 +163,10 @@ def test_the_steps_of_synthetic_data_are_one_line_and_all_of_them_on_request(tow
     assert shown[0].startswith("1 release in 5 steps · chain intact · worst case so far ε 0.05 of ")
     assert any(f"synthetic data from {rows} answers · 5 steps" in row and row.split()[0] == "1–5" for row in shown)
     every = dxp("ledger", "ledger.db", "--all").fine().lines
-    assert sum("choice among count by sex + count by age" in row for row in every) == 5
+    assert sum("selection among count by sex + count by age" in row for row in every) == 5
     machine = json.loads(dxp("ledger", "ledger.db", "--json").fine().out)
     assert [entry["kind"] for entry in machine["entries"]] == ["selection"] * 5
     told = dxp("ledger", "ledger.db", "--between", "sex=F", "sex=M").fine().lines
     assert told[0].strip() == "allowed 1 · spent 0.05 (entries 1–5) · left 0.95"
     receipt = dxp("ledger", "ledger.db", "--receipt", "2").fine().out
-    assert "choice among count by age" in receipt
+    assert "selection among count by age" in receipt

@@ -20,7 +20,7 @@ NAMES = dxp.list_commands(click.Context(dxp))
 def test_every_command_has_a_page_with_its_options():
     made = pages(dxp, "dxp")
     assert set(made) == {"dxp.1", *(f"dxp-{name}.1" for name in NAMES)}
-    assert "\\-\\-share" in made["dxp-plan.1"]
+    assert "\\-\\-budget" in made["dxp-plan.1"]
     assert all(text.startswith('.\\" made by dxprivacy\n.TH ') for text in made.values())
     assert all("\b" not in text for text in made.values())
 
@@ -59,7 +59,7 @@ def completed(words: str, at: int) -> list[str]:
 
 def test_commands_and_options_are_completed():
     assert completed("dxp re", 1) == ["plain,release", "plain,reproduce"]
-    assert "plain,--share" in completed("dxp plan --sh", 2)
+    assert "plain,--budget" in completed("dxp plan --bu", 2)
     assert completed("dxp nonsense --sh", 2) == []
     assert completed("dxp release plan.json --data fl", 4) == ["file,fl"]
     assert completed("dxp init pe", 2) == ["file,pe"]

@@ -25,16 +25,16 @@ CALLS = {
     **{f"check-{name}": ("check", f"{name}.toml") for name in ("survey", "clinic", "small")},
     "check-json": ("check", "survey.toml", "--json"),
     "check-diff": ("check", "survey.toml", "--diff", "looser.toml"),
-    "plan-screen": ("plan", "survey.toml", *ASKED, "--rows", "300", *SIMPLE),
-    "plan-share": ("plan", "survey.toml", *ASKED, "--rows", "300", "--share", "50%", *SIMPLE),
-    "plan-json": ("plan", "survey.toml", *ASKED, "--rows", "300", *SIMPLE, "--json"),
-    "plan-clinic": ("plan", "clinic.toml", "count", "mean pain.total", "count by sex", "--share", "20%", *SIMPLE),
-    "choose-plan": ("choose", "survey.toml", "median age", "--rows", "300"),
-    "synth-plan": ("synth", "small.toml", *BOTH, "--rows", "80", "--method", "smalldb", "--share", "30%"),
+    "plan-screen": ("plan", "survey.toml", *ASKED, "--n-records", "300", *SIMPLE),
+    "plan-budget": ("plan", "survey.toml", *ASKED, "--n-records", "300", "--budget", "50%", *SIMPLE),
+    "plan-json": ("plan", "survey.toml", *ASKED, "--n-records", "300", *SIMPLE, "--json"),
+    "plan-clinic": ("plan", "clinic.toml", "count", "mean pain.total", "count by sex", "--budget", "20%", *SIMPLE),
+    "select-plan": ("select", "survey.toml", "median age", "--n-records", "300"),
+    "synth-plan": ("synth", "small.toml", *BOTH, "--n-records", "80", "--method", "smalldb", "--budget", "30%"),
 }  # fmt: skip
 PAGES = {
     "check-survey-2026.html": ("check", "survey.toml", "--html"),
-    "plan-e7db.html": ("plan", "survey.toml", *ASKED, "--rows", "300", *SIMPLE, "--html"),
+    "plan-4abd.html": ("plan", "survey.toml", *ASKED, "--n-records", "300", *SIMPLE, "--html"),
 }
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from dxprivacy import metrics
 from dxprivacy.exact.rounding import round_down, round_up, shortened_up
-from dxprivacy.ledger.ledger_budget import SHARE_GRID, round_share
+from dxprivacy.ledger.ledger_budget import BUDGET_GRID, round_budget
 from dxprivacy.mechanisms.smalldb.plan import make_smalldb
 from dxprivacy.privacy import max_ratio
-from dxprivacy.privacy.declared_sensitivity import Scaled, declared
+from dxprivacy.privacy.declared_sensitivity import ScaledLoss, declared
 
 fractions = st.fractions(min_value=0, max_value=10**6, max_denominator=10**12)
 
@@ -31,7 +31,7 @@ def test_numbers_round_to_the_side_that_their_function_names(x):
 
 @given(st.fractions(min_value=0, max_value=1, max_denominator=10**40))
 def test_shares_round_up_to_their_grid(x):
-    assert x <= round_share(x) < x + F(1, SHARE_GRID)
+    assert x <= round_budget(x) < x + F(1, BUDGET_GRID)
 
 
 @given(st.integers(1, 10**400), st.integers(1, 10**400))
@@ -97,7 +97,7 @@ def test_a_declared_pseudometric_is_scaled_upwards():
     places = np.array([[52.0, 13.0], [52.1, 13.2], [48.8, 2.3]])
     d = metrics.great_circle(places, epsilon_per_km="0.01")
     assert d.slack > 0
-    loss = Scaled(declared(d, d), F(3))
+    loss = ScaledLoss(declared(d, d), F(3))
     for i, j in ((0, 1), (0, 2), (1, 2)):
         assert loss.exact(i, j) >= d.exact(i, j) * (1 + d.slack) / 3
     assert max_ratio(loss, d).upper >= (1 + d.slack) / 3
@@ -109,7 +109,7 @@ ROWS = [[1, 0, 0, 0], [0, 3, 0, 1], [7, 0, 0, 5]]
 @pytest.mark.parametrize("scale", [1.0, 0.1, 7.3, 1e-3])
 def test_a_small_databases_cost_is_not_below_that_of_its_draw(scale):
     """Candidates are weighted by exp(-S / (2 m s)) with whole weights w; the cost counts s / w, rounded down."""
-    plan = replace(make_smalldb(ROWS, metrics.line(4, "0.3"), rows=20, flatten=False), scale=scale)
+    plan = replace(make_smalldb(ROWS, metrics.line(4, "0.3"), n_records=20, flatten=False), scale=scale)
     rows = plan.rows.workload.dense()
     assert any(w & (w - 1) for w in plan.rows.weights), "s / w is not always a float64 number"
     for i, j in itertools.combinations(range(4), 2):
@@ -117,7 +117,7 @@ def test_a_small_databases_cost_is_not_below_that_of_its_draw(scale):
         assert plan.cost.exact(i, j) >= F(max(moved)) / F(scale)
 
 
-@pytest.mark.parametrize("share", ["1", "1/3", "0.7"])
-def test_a_small_databases_scale_keeps_its_share(share):
-    plan = make_smalldb(ROWS, metrics.line(4, "0.3"), rows=20, share=F(share))
-    assert plan.certificate.ratio <= F(share)
+@pytest.mark.parametrize("budget", ["1", "1/3", "0.7"])
+def test_a_small_databases_scale_keeps_its_share(budget):
+    plan = make_smalldb(ROWS, metrics.line(4, "0.3"), n_records=20, budget=F(budget))
+    assert plan.certificate.ratio <= F(budget)

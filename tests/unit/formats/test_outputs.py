@@ -10,12 +10,12 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
-from dxprivacy.formats import writing_files as outputs
-from dxprivacy.formats.writing_files import (
+from dxprivacy.formats import file_access as outputs
+from dxprivacy.formats.file_access import (
     NEVER,
     PLAN,
     RELEASE,
-    Kind,
+    FileKind,
     file_to_write,
     ledger_files,
     require_place,
@@ -76,14 +76,14 @@ def test_what_we_write_is_known_again(tmp_path):
     policy = dx.Policy.parse('title = "T"\ndataset = "t"\n[attributes.a]\nvalues = ["x", "y"]\nepsilon = 1\n')
     (tmp_path / "d.csv").write_text("a\nx\ny\n")
     with dx.Session(policy, tmp_path / "d.csv", ledger=tmp_path / "l.db", new_ledger=True) as session:
-        plan = session.plan("count by a", share="20%")
+        plan = session.plan("count by a", budget="20%")
         release = session.release(plan, anyway=True)
-        choice = session.choose(session.plan_choice("most common a", share="20%"), anyway=True)
+        selection = session.select(session.plan_selection("most common a", budget="20%"), anyway=True)
     for _ in range(2):
         plan.save(tmp_path / "plan.json")
         release.save(tmp_path / "r.json")
         release.save(tmp_path / "r.csv")
-        choice.save(tmp_path / "c.json")
+        selection.save(tmp_path / "c.json")
         for end in (".svg", ".png", ".html", ".json"):
             dx.plots.plan(plan).save(tmp_path / f"picture{end}")
         write_file(tmp_path / "page.html", dx.plots.plan_page(plan, policy=policy), outputs.PAGE)
@@ -218,7 +218,7 @@ def test_kinds_by_digest_know_exactly_what_was_written(tmp_path):
     import hashlib
 
     write_file(tmp_path / "a", "one", NEVER)
-    kind = Kind.listed("figure", [hashlib.sha256(b"one").hexdigest()])
+    kind = FileKind.listed("figure", [hashlib.sha256(b"one").hexdigest()])
     write_file(tmp_path / "a", "two", kind)
     with pytest.raises(UsageError, match="no figure"):
         write_file(tmp_path / "a", "three", kind)
@@ -228,11 +228,10 @@ def test_no_other_file_of_the_software_opens_one_for_writing():
     """The class of the mistake: whoever writes a file writes it here, or to a folder of its own."""
     source = Path(dx.__file__).parent
     known = {
-        "formats/writing_files.py",
+        "formats/file_access.py",
         "ledger/journal.py",  # the ledger itself: made once, exclusively, and then SQLite's
         "ledger/witness.py",  # appended to under its lock
         "engines/files/parquet.py",  # engines write by name, into a private folder
-        "engines/sql/duckdb/duckdb_records.py",
         "engines/sql/duckdb/duckdb_database.py",
         "engines/files/apart_reader.py",  # the pipe through which it answers
         "start.py",  # standard error, on the null device

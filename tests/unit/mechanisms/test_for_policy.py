@@ -9,10 +9,10 @@ from dxprivacy.errors import UsageError
 POLICY = dx.Policy.parse('title = "Survey"\ndataset = "survey"\n[attributes.sex]\nvalues = ["F", "M"]\nepsilon = 1')
 PEOPLE = pandas.DataFrame({"sex": ["F", "M"] * 200})
 PLANNERS = {
-    "plan": lambda policy, **more: dx.plan("count by sex", policy, rows=400, **more),
-    "choice": lambda policy, **more: dx.plan_choice("most common sex", policy, rows=400, **more),
-    "smalldb": lambda policy, **more: dx.plan_smalldb("count by sex", policy, rows=400, **more),
-    "synthesis": lambda policy, **more: dx.plan_synthesis("count by sex", policy, records=400, **more).made,
+    "plan": lambda policy, **more: dx.plan("count by sex", policy, n_records=400, **more),
+    "selection": lambda policy, **more: dx.plan_selection("most common sex", policy, n_records=400, **more),
+    "smalldb": lambda policy, **more: dx.plan_smalldb("count by sex", policy, n_records=400, **more),
+    "synthesis": lambda policy, **more: dx.plan_synthesis("count by sex", policy, n_records=400, **more).made,
 }
 BY_HAND = {
     "direct": lambda policy: dx.direct("count by sex", policy, [200, 200, 0]),
@@ -39,4 +39,4 @@ def test_other_things_are_refused_with_both_that_are_taken(make):
 
 def test_a_plan_for_a_policy_can_be_released_by_its_session(tmp_path):
     with dx.Session(POLICY, PEOPLE, ledger=tmp_path / "l.db", new_ledger=True) as session:
-        assert session.release(dx.plan("count by sex", POLICY, share="50%")).records == 400
+        assert session.release(dx.plan("count by sex", POLICY, budget="50%")).records == 400

@@ -12,7 +12,8 @@ from contracts.random_models import derived_metric, random_metric
 from dxprivacy import metrics
 from dxprivacy.errors import MetricError
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
-from dxprivacy.metrics import Metric, check_metric
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.stored_metrics import check_metric
 from dxprivacy.universe.universe import Universe
 
 

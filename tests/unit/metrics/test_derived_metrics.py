@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import dxprivacy as dx
 from contracts.check_metric import check_metric
+from contracts.long_forms import seeds
 from contracts.oracle_brute import brute
-from contracts.random_models import derived_metric, random_metric, random_questions, random_scales
+from contracts.random_models import derived_metric, random_metric, random_queries, random_scales
 from dxprivacy import metrics
 from dxprivacy.errors import DxError, MetricError
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
@@ -33,12 +34,12 @@ def thirty_metrics(rng):
             yield metric
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10, fast=3))
 def test_three_hundred_random_metrics_are_metrics_and_max_ratio_by_rule_equals_all_pairs_in_fractions(seed):
     rng = random.Random(seed)
     for metric in thirty_metrics(rng):
         assert metrics.check_metric(metric)
-        workload = random_questions(rng, metric.universe).on(metric.universe)
+        workload = random_queries(rng, metric.universe).on(metric.universe)
         loss = LaplaceCost(workload, random_scales(rng, workload))
         assert max_ratio(loss, metric).upper == brute(loss, metric)
 
@@ -57,7 +58,7 @@ def test_the_three_hundred_are_of_all_kinds():
                 elif isinstance(item, list):
                     waiting += [x for x in item if isinstance(x, (dict, list))]
     known = {"attribute-max", "attribute-sum", "capped", "constant", "euclidean", "graph", "great-circle", "line"}
-    known |= {"matrix", "minkowski", "restricted", "scaled", "together", "with-absent", "with-other"}
+    known |= {"matrix", "minkowski", "restricted", "scaled", "combined", "with-absent", "with-other"}
     assert known <= kinds
 
 
@@ -73,7 +74,7 @@ def test_the_printed_blowfish_threshold_is_no_metric_and_its_closure_is():
     """Correction 9: points at 0, T, 2T; printed, the outer two are public, but the way over the middle is 2."""
     printed = [[0, 1, math.inf], [1, 0, 1], [math.inf, 1, 0]]
     assert printed[0][2] > printed[0][1] + printed[1][2]
-    assert metrics.blowfish([[0.0], [5.0], [10.0]], 1, within=5).exact(0, 2) == 2
+    assert metrics.blowfish([[0.0], [5.0], [10.0]], 1, threshold=5).exact(0, 2) == 2
     assert metrics.from_matrix(printed).exact(0, 2) == 2
 
 
@@ -82,7 +83,7 @@ def test_plans_under_closed_blowfish_equal_plans_on_the_bare_threshold_edges(see
     rng = np.random.default_rng(seed)
     points = rng.uniform(0, 20, (12, 2)).round(3)
     reach = F(int(rng.integers(2, 10)))
-    closed = metrics.blowfish(points, "0.7", within=reach)
+    closed = metrics.blowfish(points, "0.7", threshold=reach)
     Q = rng.integers(0, 5, (2, 12)).astype(float)
     inside = ((points[:, None] - points) ** 2).sum(-1) <= float(reach) ** 2
     bare = max(
@@ -95,7 +96,7 @@ def test_plans_under_closed_blowfish_equal_plans_on_the_bare_threshold_edges(see
 
 
 def test_the_smooth_threshold_is_a_metric_that_agrees_up_to_the_threshold():
-    d = metrics.smooth([[0.0, 0], [1, 0], [30, 40]], 2, within=5)
+    d = metrics.smooth([[0.0, 0], [1, 0], [30, 40]], 2, threshold=5)
     assert (d.exact(0, 1), d.exact(0, 2)) == (2, 20)
     check_metric(d)
 
@@ -103,7 +104,7 @@ def test_the_smooth_threshold_is_a_metric_that_agrees_up_to_the_threshold():
 def test_the_sum_of_two_metrics_needs_all_pairs_not_the_union_of_generators():
     """Two lines on six records: some pair is shorter than every way along neighbors of either."""
     u = Universe.listed("abcdef")
-    one, two = metrics.Line(u, range(6), F(1)), metrics.Line(u, [0, 4, 1, 5, 2, 3], F(1))
+    one, two = metrics.LineMetric(u, range(6), F(1)), metrics.LineMetric(u, [0, 4, 1, 5, 2, 3], F(1))
     both = metrics.summed(one, two)
     check_metric(both)
     way = [[F(0) if i == j else math.inf for j in range(6)] for i in range(6)]
@@ -169,8 +170,8 @@ def test_bad_edges_are_refused(edges):
         lambda: metrics.summed(metrics.line(3, 1), metrics.line(4, 1)),
         lambda: metrics.summed(),
         lambda: metrics.minkowski([[0], [1]], 0.5, epsilon_per_unit=1),
-        lambda: metrics.blowfish([[0], [1]], 1, within=0),
-        lambda: metrics.smooth([[0], [1]], "inf", within=1),
+        lambda: metrics.blowfish([[0], [1]], 1, threshold=0),
+        lambda: metrics.smooth([[0], [1]], "inf", threshold=1),
         lambda: metrics.per_element([]),
     ],
 )

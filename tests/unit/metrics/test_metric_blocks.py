@@ -9,7 +9,7 @@ import dxprivacy as dx
 from contracts.check_metric import pairs_in
 from dxprivacy import metrics
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
-from dxprivacy.metrics.closed_forms import Line
+from dxprivacy.metrics.closed_forms import LineMetric
 from dxprivacy.metrics.metric import BLOCK, all_pairs
 from dxprivacy.privacy import sensitivity
 from dxprivacy.privacy.search import candidate_pairs
@@ -21,7 +21,7 @@ LONG = 70_000
 
 def scattered(size):
     """A line whose values are not listed in their order, so that neighbors have to be looked up."""
-    return Line(Universe.listed(range(size)), [(k * 7919) % size for k in range(size)], F(1))
+    return LineMetric(Universe.listed(range(size)), [(k * 7919) % size for k in range(size)], F(1))
 
 
 @pytest.mark.parametrize("threshold", [1, BLOCK - 1, BLOCK, BLOCK + 1, LONG - 1])
@@ -81,7 +81,7 @@ def everyone():
         "capped": metrics.capped(metrics.line(9, 1), 3),
         "not capped": metrics.capped(metrics.line(9, 1), 30),
         "restricted": metrics.restricted(metrics.line(9, 1), [0, 3, 4, 8]),
-        "together": metrics.summed(metrics.line(9, 1), metrics.constant(9, 1)),
+        "block-max": metrics.summed(metrics.line(9, 1), metrics.constant(9, 1)),
     }
 
 
@@ -95,7 +95,7 @@ def test_no_pair_of_any_metric_is_lost_between_two_blocks(kind, block):
 
 def test_moves_in_short_blocks_are_the_same_moves():
     values = ((np.array([0, 1, 2]), np.array([1, 2, 3])), (np.array([0]), np.array([3])))
-    move = candidate_pairs.Move(0, 100, values, np.arange(11, dtype=np.int64))
+    move = candidate_pairs.CandidatePairs(0, 100, values, np.arange(11, dtype=np.int64))
     whole = sorted(
         (u * 100 + c, v * 100 + c) for us, vs in values for u, v in zip(us, vs, strict=True) for c in range(11)
     )

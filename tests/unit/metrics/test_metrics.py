@@ -13,8 +13,7 @@ from contracts.random_models import random_metric
 from dxprivacy import metrics
 from dxprivacy.errors import DxError, MetricError, PolicyError, UsageError
 from dxprivacy.metrics import attribute_metrics
-from dxprivacy.metrics.closed_forms import Constant
-from dxprivacy.metrics.matrix_metric import Matrix
+from dxprivacy.metrics.closed_forms import Constant, Matrix
 from dxprivacy.universe.attributes.integers import Integers
 from dxprivacy.universe.attributes.listed_points import Points
 from dxprivacy.universe.attributes.listed_values import Values

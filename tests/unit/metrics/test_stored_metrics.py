@@ -61,7 +61,7 @@ POINTS = [[0, 0], [3, 4], [6, 8], [1, 1.5]]
         metrics.minkowski(POINTS, 3, epsilon_per_unit=1),
         metrics.graph([("a", "b"), ("b", "c", 2), ("a", "c", 9), ("d", "e", "0.3")], epsilon="0.5"),
         metrics.graph([("a", "b", 0), ("b", "c", 2)]),
-        metrics.blowfish(POINTS, 1, within=6),
+        metrics.blowfish(POINTS, 1, threshold=6),
         metrics.scaled(metrics.constant(3, 1), "0.7"),
         metrics.capped(metrics.line(9, 1), 3),
         metrics.series_linf([3, 3], 1),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contracts.exact_least_squares import wild_rows
-from dxprivacy.optimize.elimination import PRIME, directions
+from dxprivacy.optimize.pair_constraints import PRIME, directions
 
 
 def rank(rows):

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import dxprivacy as dx
-from contracts.random_models import random_metric, random_questions
+from contracts.random_models import random_metric, random_queries
 from dxprivacy.errors import DxError, SeparatesIdentical, UsageError
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.optimize import barrier
@@ -31,18 +31,18 @@ def instance(rng, n, k, kind):
 
 def measured(plan, loss):
     s = np.array(plan.scales)[np.array(plan.scales) > 0]
-    return {"l2": (s**2).sum(), "l1": s.sum(), "linf": s.max(initial=0), "geomean": np.log(s).sum()}[loss]
+    return {"squared": (s**2).sum(), "absolute": s.sum(), "max": s.max(initial=0), "geometric": np.log(s).sum()}[loss]
 
 
-@pytest.mark.parametrize("loss", ["l2", "l1", "linf", "geomean"])
+@pytest.mark.parametrize("loss", ["squared", "absolute", "max", "geometric"])
 @pytest.mark.parametrize("kind", ["uniform", "binary", "smooth"])
 def test_no_strategy_beats_it_and_its_gap_is_small(kind, loss):
     rng = np.random.default_rng(zlib.crc32(f"{kind} {loss}".encode()))
     for n, k in ((2, 1), (7, 8), (30, 5), (50, 10), (60, 40)):
         Q, d = instance(rng, n, k, kind)
-        best = make_plan(Q, d, method="optimal", loss=loss)
+        best = make_plan(Q, d, method="optimal", objective=loss)
         assert best.certificate.ratio <= 1
-        if loss != "linf" and best.certificate.gap is not None:
+        if loss != "max" and best.certificate.gap is not None:
             assert best.certificate.gap <= 1e-6
         for method in ("equal-split", "same-scale", "fill"):
             other = measured(make_plan(Q, d, method=method), loss)
@@ -55,10 +55,10 @@ def test_random_models_of_all_kinds_are_solved_or_refused_by_our_error():
     done = 0
     while done < 60:
         metric = random_metric(rng, places=True, plain=True)
-        questions = random_questions(rng, metric.universe)
-        loss = rng.choice(["l2", "l1", "geomean", "linf"])
+        queries = random_queries(rng, metric.universe)
+        loss = rng.choice(["squared", "absolute", "geometric", "max"])
         try:
-            plan = make_plan(questions, metric, rows=100, method="optimal", loss=loss)
+            plan = make_plan(queries, metric, n_records=100, method="optimal", objective=loss)
         except SeparatesIdentical:
             continue
         done += 1
@@ -84,7 +84,7 @@ def test_the_lower_bound_is_below_every_feasible_point():
             assert lower_bound(rows, rng.uniform(0, 1, 40), a, p) <= found.loss + 1e-9 * abs(found.loss)
 
 
-def test_one_question_is_the_closed_form():
+def test_one_query_is_the_closed_form():
     d = dx.metrics.line(5, "0.5")
     plan = make_plan([[0, 1, 3, 3, 4]], d, method="optimal")
     assert plan.scales[0] == pytest.approx(4, rel=1e-9)
@@ -112,16 +112,18 @@ def test_no_variable_runs_away_where_scales_differ_by_ten_digits():
     """Once pairs were dropped until nothing limited some rows: their precision grew beyond all bounds."""
     rng = random.Random(26)
     metric = random_metric(rng, places=True, plain=True)
-    plan = make_plan(random_questions(rng, metric.universe), metric, method="optimal", rows=500)
+    plan = make_plan(random_queries(rng, metric.universe), metric, method="optimal", n_records=500)
     noisy = [s for s in plan.scales if s]
     assert max(noisy) > 1e10 * min(noisy)
     assert plan.certificate.gap <= 1e-8
 
 
-@pytest.mark.parametrize(("method", "loss"), [("optimal", "l3"), ("fill", "l1"), ("psa", "geomean"), ("optimal", None)])
+@pytest.mark.parametrize(
+    ("method", "loss"), [("optimal", "l3"), ("fill", "absolute"), ("psa", "geometric"), ("optimal", None)]
+)
 def test_losses_that_nobody_knows_are_refused(method, loss):
-    with pytest.raises(UsageError, match="no loss"):
-        make_plan([[1, 0]], dx.metrics.constant(2, 1), method=method, loss=loss)
+    with pytest.raises(UsageError, match="no objective"):
+        make_plan([[1, 0]], dx.metrics.constant(2, 1), method=method, objective=loss)
 
 
 def test_what_separates_identical_records_is_refused_with_its_pair():

@@ -10,7 +10,7 @@ from dxprivacy.mechanisms.linear.planning.planner import chosen, prepare
 
 def check(number, **sizes):
     case = instance(number, **sizes)
-    _, task = prepare(case.questions, case.metric, loss=case.loss)
+    _, task = prepare(case.queries, case.metric, objective=case.loss)
     best = chosen(task, "optimal")
     assert np.isfinite(best.scales).all(), case.name
     assert overspent(task.workload, best.scales, case.metric) == [], case.name
@@ -22,7 +22,7 @@ def check(number, **sizes):
         other = chosen(task, method)
         assert np.isfinite(other.scales).all(), case.name
         assert other.certificate.ratio <= 1
-        size = float(task.weights.sum()) if case.loss == "geomean" else task.loss_of(other.scales)
+        size = float(task.weights.sum()) if case.loss == "geometric" else task.loss_of(other.scales)
         assert mine <= task.loss_of(other.scales) + 1e-9 * size, (case.name, method)
     assert not task.better(task.merit(best), task.merit(best_of_own_rows(task)[0])), case.name
 

@@ -85,8 +85,8 @@ def test_matrices_and_ranges_are_dense_and_tables_are_sparse():
         "ranges": (dx.ranges("element"), DensePairs),
         "table": (dx.table("element"), SparsePairs),
     }
-    for question, shape in shapes.values():
-        system = constraints(question.on(d.universe), d, F(1))
+    for query, shape in shapes.values():
+        system = constraints(query.on(d.universe), d, F(1))
         assert isinstance(system.pairs, shape)
         assert system.by_row
 
@@ -109,7 +109,7 @@ def test_dense_plans_keep_the_policy_on_all_pairs_in_fractions(kind, method):
         d = dx.metrics.attributes(u, {"age": {"epsilon": "0.5", "per": 1}, "sex": 1})
         if kind == "absent":
             d = dx.Policy.parse(
-                'title = "T"\ndataset = "t"\nunit = "add-remove"\nepsilon_presence = 1\nmax_records = 100\n'
+                'title = "T"\ndataset = "t"\nneighbors = "add-remove"\nepsilon_presence = 1\nmax_records = 100\n'
                 "[attributes.age]\nintegers = [0, 13]\nepsilon = 0.5\nper = 1\n"
             ).metric
     asked = dx.matrix(rng.uniform(0, 1, (6, d.universe.cells)))

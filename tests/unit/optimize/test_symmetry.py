@@ -66,7 +66,7 @@ def test_limits_tell_roles_apart():
     assert first == second != third
 
 
-@pytest.mark.parametrize("loss", ["l2", "l1", "geomean"])
+@pytest.mark.parametrize("loss", ["squared", "absolute", "geometric"])
 def test_a_table_of_exchangeable_values_is_planned_by_a_handful_of_variables(loss, tmp_path):
     (tmp_path / "policy.toml").write_text(
         'title = "t"\ndataset = "t"\n'
@@ -74,10 +74,12 @@ def test_a_table_of_exchangeable_values_is_planned_by_a_handful_of_variables(los
         "[attributes.month]\nintegers = [1, 6]\nepsilon = 1.0\nper = 2\n"
     )
     policy = dx.Policy.load(tmp_path / "policy.toml")
-    _, task = prepare(["count by job, month", "count by job"], policy.metric, loss=loss, rows=1000)
+    _, task = prepare(["count by job, month", "count by job"], policy.metric, objective=loss, n_records=1000)
     assert task.system.count == 8 * 6 + 8
     assert task.small_system.count <= 4
-    plan = dx.plan(["count by job, month", "count by job"], policy.metric, loss=loss, method="optimal", rows=1000)
+    plan = dx.plan(
+        ["count by job, month", "count by job"], policy.metric, objective=loss, method="optimal", n_records=1000
+    )
     full = optimize(
         task.system.pairs,
         task.weights / task.reference ** (task.loss.power or 0),

@@ -1,10 +1,10 @@
-"""Questions in files: fields and words make the same questions; every error names its file and line."""
+"""Queries in files: fields and words make the same queries; every error names its file and line."""
 
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.errors import QuestionError
-from dxprivacy.policy.query_files import AskFile, read_questions
+from dxprivacy.errors import QueryError
+from dxprivacy.policy.query_files import AskFile, read_queries
 from dxprivacy.queries.text.query_grammar import parse
 
 POLICY = dx.Policy.parse(
@@ -15,7 +15,7 @@ POLICY = dx.Policy.parse(
 
 
 def read(text, universe=None):
-    return read_questions(AskFile.parse(text), universe).questions
+    return read_queries(AskFile.parse(text), universe).queries
 
 
 @pytest.mark.parametrize(
@@ -35,84 +35,84 @@ def read(text, universe=None):
         ('prefixes = "age/10"', "prefixes age/10"),
         ('ranges = "age/10"\nwithin = 5', "ranges age/10 within 5"),
         ("marginals = 2", "marginals 2"),
-        ('question = "count by sex within 10"', "count by sex within 10"),
+        ('text = "count by sex within 10"', "count by sex within 10"),
     ],
 )
-def test_fields_and_words_make_the_same_question(fields, words):
-    assert read(f"[[ask]]\n{fields}\n") == (parse(words),)
+def test_fields_and_words_make_the_same_query(fields, words):
+    assert read(f"[[query]]\n{fields}\n") == (parse(words),)
 
 
 def test_a_title_is_shown_and_changes_no_plan_and_no_request():
-    (plain,) = read('[[ask]]\nquestion = "count by sex"')
-    (titled,) = read('[[ask]]\ntitle = "Women and men"\nquestion = "count by sex"')
+    (plain,) = read('[[query]]\ntext = "count by sex"')
+    (titled,) = read('[[query]]\ntitle = "Women and men"\ntext = "count by sex"')
     one, two = (dx.plan(q, POLICY.metric) for q in (plain, titled))
     assert two.workload.titles == ("Women and men",)
     assert (one.request, one.scales) == (two.request, two.scales)
-    assert two.to_dict()["questions"][0]["title"] == "Women and men"
-    (one,) = read('[[ask]]\ntitle = "Women"\ncount = true\nwhere = { sex = "F" }')
+    assert two.to_dict()["queries"][0]["title"] == "Women and men"
+    (one,) = read('[[query]]\ntitle = "Women"\ncount = true\nwhere = { sex = "F" }')
     assert one.on(POLICY.universe).answers[0].label == "Women"
 
 
-def test_questions_from_a_file_can_be_asked_with_others(tmp_path):
-    file = tmp_path / "questions.toml"
-    file.write_text("[[ask]]\ncount = true\n\n[[ask]]\nmarginals = 1\n", encoding="utf-8")
-    asked = dx.load_questions(file)
-    assert len(dx.plan([asked, "mean age"], POLICY.metric, rows=100).questions.questions) == 3
+def test_queries_from_a_file_can_be_asked_with_others(tmp_path):
+    file = tmp_path / "queries.toml"
+    file.write_text("[[query]]\ncount = true\n\n[[query]]\nmarginals = 1\n", encoding="utf-8")
+    asked = dx.load_queries(file)
+    assert len(dx.plan([asked, "mean age"], POLICY.metric, n_records=100).queries.queries) == 3
 
 
 @pytest.mark.parametrize(
     ("text", "line", "what"),
     [
         ("", 0, "at least one"),
-        ("ask = []", 1, "at least one"),
-        ("[ask]\ncount = true", 1, "two brackets"),
-        ("ask = [1]", 1, "is a table"),
-        ('question = "count"', 1, "“question” means nothing here"),
-        ("[[ask]]\n", 1, "nothing is asked"),
-        ('[[ask]]\nby = "sex"', 1, "nothing is asked"),
-        ('[[ask]]\ntable = ["sex"]', 2, "nothing is asked"),
-        ("[[ask]]\ncount = true\n[[ask]]\ncount = true\nsum = 'age'", 5, "one thing, not count and sum"),
-        ("[[ask]]\ncount = false", 2, "count is true"),
-        ('[[ask]]\ncount = "sex"', 2, "count is true"),
-        ("[[ask]]\nsum = 3", 2, "name of an attribute"),
-        ('[[ask]]\nsum = "a\\u0007"', 2, "name of an attribute"),
-        ('[[ask]]\nmarginals = "2"', 2, "number of attributes"),
-        ("[[ask]]\nmarginals = 0", 2, "number of attributes"),
-        ("[[ask]]\nmarginals = true", 2, "number of attributes"),
-        ("[[ask]]\ncount = true\nby = [1]", 3, "by is the name"),
-        ("[[ask]]\ncount = true\nby = [[]]", 3, "by is the name"),
-        ('[[ask]]\nprefixes = "age"\nby = "sex"', 3, "“by” means nothing here"),
-        ('[[ask]]\ncount = true\nwhere = "sex"', 3, "a condition on sex needs “=”"),
-        ("[[ask]]\ncount = true\nwhere = 3", 3, "table of conditions"),
-        ("[[ask]]\ncount = true\nwhere = { sex = [] }", 3, "at least one value"),
-        ("[[ask]]\ncount = true\nwhere = { sex = { a = 1 } }", 3, "a condition on sex"),
-        ("[[ask]]\ncount = true\nwhere = { age = nan }", 3, "a condition on age"),
-        ('[[ask]]\ncount = true\nwhere = { age = "9..1" }', 3, "is empty"),
-        ('[[ask]]\ncount = true\nwhere = { age = "..9" }', 3, "a number is needed"),
-        ("[[ask]]\ncount = true\nwithin = 0", 3, "positive"),
-        ("[[ask]]\ncount = true\nwithin = -1.5", 3, "positive"),
-        ("[[ask]]\ncount = true\nwithin = inf", 3, "a finite number"),
-        ("[[ask]]\ncount = true\nwithin = nan", 3, "a finite number"),
-        ("[[ask]]\ncount = true\nwithin = true", 3, "within is a number"),
-        ('[[ask]]\ncount = true\nwithin = ""', 3, "a number is needed"),
-        ("[[ask]]\ncount = true\ntitle = 3", 3, "one line"),
-        ('[[ask]]\ncount = true\ntitle = "a\\nb"', 3, "one line"),
-        ('[[ask]]\nsum = true\nof = "age"', 3, "“of” means nothing here"),
-        ("[[ask]]\ncount = true\nwihtin = 3", 3, "“wihtin” means nothing here"),
-        ('[[ask]]\nquestion = "count"\nwithin = 3', 3, "“within” means nothing here"),
-        ("[[ask]]\nquestion = 3", 2, "question is a text"),
-        ('[[ask]]\nquestion = ""', 2, "is empty"),
-        ('# one\n[[ask]]\nquestion = "count"\n\n[[ask]]\nquestion = "cuont"', 6, "“cuont” is not something to ask"),
-        ("[[ask]]\ncount = yes", 2, "not valid TOML"),
-        ("[[ask]]\ncount = true\nwithin = 1e999", 3, "beyond the range"),
+        ("query = []", 1, "at least one"),
+        ("[query]\ncount = true", 1, "two brackets"),
+        ("query = [1]", 1, "is a table"),
+        ('text = "count"', 1, "“text” means nothing here"),
+        ("[[query]]\n", 1, "nothing is asked"),
+        ('[[query]]\nby = "sex"', 1, "nothing is asked"),
+        ('[[query]]\ntable = ["sex"]', 2, "nothing is asked"),
+        ("[[query]]\ncount = true\n[[query]]\ncount = true\nsum = 'age'", 5, "one thing, not count and sum"),
+        ("[[query]]\ncount = false", 2, "count is true"),
+        ('[[query]]\ncount = "sex"', 2, "count is true"),
+        ("[[query]]\nsum = 3", 2, "name of an attribute"),
+        ('[[query]]\nsum = "a\\u0007"', 2, "name of an attribute"),
+        ('[[query]]\nmarginals = "2"', 2, "number of attributes"),
+        ("[[query]]\nmarginals = 0", 2, "number of attributes"),
+        ("[[query]]\nmarginals = true", 2, "number of attributes"),
+        ("[[query]]\ncount = true\nby = [1]", 3, "by is the name"),
+        ("[[query]]\ncount = true\nby = [[]]", 3, "by is the name"),
+        ('[[query]]\nprefixes = "age"\nby = "sex"', 3, "“by” means nothing here"),
+        ('[[query]]\ncount = true\nwhere = "sex"', 3, "a condition on sex needs “=”"),
+        ("[[query]]\ncount = true\nwhere = 3", 3, "table of conditions"),
+        ("[[query]]\ncount = true\nwhere = { sex = [] }", 3, "at least one value"),
+        ("[[query]]\ncount = true\nwhere = { sex = { a = 1 } }", 3, "a condition on sex"),
+        ("[[query]]\ncount = true\nwhere = { age = nan }", 3, "a condition on age"),
+        ('[[query]]\ncount = true\nwhere = { age = "9..1" }', 3, "is empty"),
+        ('[[query]]\ncount = true\nwhere = { age = "..9" }', 3, "a number is needed"),
+        ("[[query]]\ncount = true\nwithin = 0", 3, "positive"),
+        ("[[query]]\ncount = true\nwithin = -1.5", 3, "positive"),
+        ("[[query]]\ncount = true\nwithin = inf", 3, "a finite number"),
+        ("[[query]]\ncount = true\nwithin = nan", 3, "a finite number"),
+        ("[[query]]\ncount = true\nwithin = true", 3, "within is a number"),
+        ('[[query]]\ncount = true\nwithin = ""', 3, "a number is needed"),
+        ("[[query]]\ncount = true\ntitle = 3", 3, "one line"),
+        ('[[query]]\ncount = true\ntitle = "a\\nb"', 3, "one line"),
+        ('[[query]]\nsum = true\nof = "age"', 3, "“of” means nothing here"),
+        ("[[query]]\ncount = true\nwihtin = 3", 3, "“wihtin” means nothing here"),
+        ('[[query]]\ntext = "count"\nwithin = 3', 3, "“within” means nothing here"),
+        ("[[query]]\ntext = 3", 2, "text is text"),
+        ('[[query]]\ntext = ""', 2, "is empty"),
+        ('# one\n[[query]]\ntext = "count"\n\n[[query]]\ntext = "cuont"', 6, "“cuont” is not something to ask"),
+        ("[[query]]\ncount = yes", 2, "not valid TOML"),
+        ("[[query]]\ncount = true\nwithin = 1e999", 3, "beyond the range"),
     ],
 )
 def test_errors_name_the_line_and_a_remedy(text, line, what):
-    with pytest.raises(QuestionError) as caught:
+    with pytest.raises(QueryError) as caught:
         read(text)
     error = caught.value
     assert what in error.what
-    assert error.where == (f"questions:{line}" if line else "questions")
+    assert error.where == (f"queries:{line}" if line else "queries")
     assert error.hints or "not valid TOML" in error.what
 
 
@@ -122,21 +122,21 @@ def test_errors_name_the_line_and_a_remedy(text, line, what):
         ('count = true\nby = "gender"', 2, "no attribute “gender”"),
         ('mean = "sex"', 2, "no numbers"),
         ('count = true\nwhere = { sex = "X" }', 2, "sex has no value 'X'"),
-        ('question = "count by sex within 3 kg"', 2, "the answer has no unit"),
+        ('text = "count by sex within 3 kg"', 2, "the answer has no unit"),
         ("marginals = 3", 2, "do not exist"),
     ],
 )
 def test_with_a_universe_what_the_policy_does_not_have_has_its_line_too(body, line, what):
-    with pytest.raises(QuestionError, match=what) as caught:
-        read(f"[[ask]]\n{body}\n", POLICY.universe)
-    assert caught.value.where == f"questions:{line}"
-    read(f"[[ask]]\n{body}\n")  # unbound, they are questions
+    with pytest.raises(QueryError, match=what) as caught:
+        read(f"[[query]]\n{body}\n", POLICY.universe)
+    assert caught.value.where == f"queries:{line}"
+    read(f"[[query]]\n{body}\n")  # unbound, they are queries
 
 
 def test_files_that_cannot_be_read_say_why(tmp_path):
-    (tmp_path / "latin.toml").write_bytes(b'[[ask]]\nquestion = "gr\xf6sse"')
+    (tmp_path / "latin.toml").write_bytes(b'[[query]]\ntext = "gr\xf6sse"')
     for path, what in [("none.toml", "no such file"), (".", "cannot be read"), ("latin.toml", "not UTF-8")]:
-        with pytest.raises(QuestionError, match=what):
-            dx.load_questions(tmp_path / path)
-    with pytest.raises(QuestionError, match="cannot be a file name"):
-        dx.load_questions("a\0b")
+        with pytest.raises(QueryError, match=what):
+            dx.load_queries(tmp_path / path)
+    with pytest.raises(QueryError, match="cannot be a file name"):
+        dx.load_queries("a\0b")

@@ -13,12 +13,12 @@ import dxprivacy as dx
 from dxprivacy.cli.inspect_remedies import remedies
 from dxprivacy.engines import open_source
 from dxprivacy.engines.fields import fields_of, texts_of
-from dxprivacy.errors import DxError, PolicyError, QuestionError
+from dxprivacy.errors import DxError, PolicyError, QueryError
 from dxprivacy.metrics.distances import great_circle
 from dxprivacy.output.charts.guarantees.policy_map import can_map, policy_map
 from dxprivacy.policy.skeleton import skeleton
 from dxprivacy.queries.text.query_grammar import parse
-from dxprivacy.releases.place_coordinates import places_of
+from dxprivacy.releases.geojson import places_of
 from dxprivacy.universe.attribute_matching import relate
 from dxprivacy.universe.attributes.attribute_kinds import attribute_from_spec
 from dxprivacy.universe.attributes.grid import Grid
@@ -110,15 +110,15 @@ def test_a_release_by_coordinates_is_planned_counted_and_verified(tmp_path):
     with dx.Session(policy, PEOPLE, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
         home = session.source.count(dx.Universe(policy.universe.attributes[:1])).counts.tolist()
         assert home == [80, 40, 40, 40, 120]  # missing, out of range, and swapped: too far from every place
-        plan = session.plan(*ASKED, share="20%")
+        plan = session.plan(*ASKED, budget="20%")
         release = session.release(plan)
-        chosen = session.plan_choice("median cell.latitude", share="1%")
-        assert list(verify_data(json.loads(session.choose(chosen, anyway=True).to_json())))
+        chosen = session.plan_selection("median cell.latitude", budget="1%")
+        assert list(verify_data(json.loads(session.select(chosen, anyway=True).to_json())))
     for file in (plan.to_dict(), json.loads(release.to_json())):
         assert list(verify_data(json.loads(json.dumps(file))))
     cell = policy.universe.attributes[1]
     counted = f"count where cell {cell.label(cell.find('48.1, 11.5'))}"
-    assert [row["label"] for row in release.rows() if row["question"] == counted] == [counted]
+    assert [row["label"] for row in release.rows() if row["query"] == counted] == [counted]
     assert "M" in [row["label"] for row in release.rows()]
 
 
@@ -143,7 +143,7 @@ def test_grids_and_places_are_drawn(tmp_path):
         assert can_map(attribute, metric)
         assert policy_map(attribute, metric).panel
     with dx.Session(policy, PEOPLE, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
-        release = session.release(session.plan("count by cell", "count by home", share="10%"))
+        release = session.release(session.plan("count by cell", "count by home", budget="10%"))
     known = places_of(release.facts)
     assert len(known["cell"]) == policy.universe.attributes[1].listed
     assert known["home"]["M"].tolist() == [48.137, 11.575]
@@ -196,11 +196,11 @@ def test_places_in_three_dimensions_are_not_found_by_two_columns(tmp_path):
     assert error.what.startswith("places in 3 dimensions")
 
 
-def test_questions_that_no_cell_answers_are_refused(tmp_path):
+def test_queries_that_no_cell_answers_are_refused(tmp_path):
     universe = load(tmp_path, NEAREST + GRID).universe
     for words in ("count where cell='48.1'", "count where cell='99, 11'", "count where cell='a, b'", "count by cell/2",
                   "count where cell=1..2", "count where home='48.1, 11.5'", "mean home"):  # fmt: skip
-        with pytest.raises(QuestionError):
+        with pytest.raises(QueryError):
             parse(words).on(universe)
 
 

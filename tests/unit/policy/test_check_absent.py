@@ -5,7 +5,7 @@ import dxprivacy as dx
 
 def page(*bodies, presence="0.5"):
     named = "".join(f"[attributes.{name}]\n{body}\n" for name, body in bodies)
-    head = f'title = "T"\ndataset = "t"\nunit = "add-remove"\nepsilon_presence = {presence}\nmax_records = 100\n'
+    head = f'title = "T"\ndataset = "t"\nneighbors = "add-remove"\nepsilon_presence = {presence}\nmax_records = 100\n'
     return dx.Policy.parse(head + named).check()
 
 

@@ -12,7 +12,7 @@ VALID = """# A policy with one of everything.
 title = "Survey"
 dataset = "survey-1"
 version = 2
-unit = "replace"
+neighbors = "replace"
 
 [attributes.sex]
 values = ["M", "F"]

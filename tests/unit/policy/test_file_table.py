@@ -21,7 +21,7 @@ def policy(table: str, attributes: str = SEX, top: str = "") -> Policy:
 
 
 @pytest.mark.parametrize("attributes", [SEX, SEX + AGE])
-@pytest.mark.parametrize("top", ["", 'unit = "add-remove"\nepsilon_presence = 1\nmax_records = 100\n'])
+@pytest.mark.parametrize("top", ["", 'neighbors = "add-remove"\nepsilon_presence = 1\nmax_records = 100\n'])
 def test_a_policy_declares_how_its_files_are_written(attributes, top):
     table = '[file]\ndelimiter = ";"\nencoding = "ISO-8859-1"\nheader = false\ncolumns = ["age", "sex"]\n'
     made = policy(table, attributes, top)
@@ -129,7 +129,7 @@ def test_another_reading_is_adopted_only_where_nothing_was_spent(before, after, 
     data = tmp_path / "people.parquet"
     pq.write_table(pa.table({"sex": ["M", "F"], "age": [1, 2]}), data)
     with Session(policy(before), data, ledger=tmp_path / "used.db", new_ledger=True) as session:
-        session.release(session.plan("count by sex", share="1%"), anyway=True)
+        session.release(session.plan("count by sex", budget="1%"), anyway=True)
         if words:
             with pytest.raises(PolicyError, match=words) as error:
                 session.ledger.adopt(policy(after, loose))

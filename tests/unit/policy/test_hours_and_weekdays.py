@@ -66,7 +66,7 @@ def test_the_last_hour_is_next_to_the_first_on_a_circle():
 
 def test_weekdays_are_alike_or_on_a_ring():
     alike = one("weekdays = true\nepsilon = 2").metric
-    ring = one('weekdays = true\nepsilon = 2\nper = "1 day"\nat_most = 5').metric
+    ring = one('weekdays = true\nepsilon = 2\nper = "1 day"\nmax_epsilon = 5').metric
     assert alike.exact(0, 3) == alike.exact(0, 6) == alike.exact(0, 7) == 2
     assert [ring.exact(0, k) for k in range(7)] == [0, 2, 4, 5, 5, 4, 2]
 
@@ -91,7 +91,7 @@ def test_steps_of_times(lines, listed, price):
     ("lines", "what"),
     [
         ("weekdays = false\nepsilon = 1", "weekdays is true"),
-        ("weekdays = true\nepsilon = 1\nat_most = 2", "at_most means nothing without per"),
+        ("weekdays = true\nepsilon = 1\nmax_epsilon = 2", "max_epsilon means nothing without per"),
         ('weekdays = true\nepsilon = 1\nper = "1 month"', "a time with its unit"),
         ('weekdays = true\nepsilon = 1\nstep = "1 day"', "“step” means nothing here"),
         ('weekdays = true\nepsilon = 1\ntimezone = "Berlin"', "no time zone"),
@@ -168,7 +168,7 @@ def test_records_that_are_written_as_parquet_are_read_back(lines, tmp_path):
 
     from dxprivacy.engines.fields import fields_of
     from dxprivacy.engines.open_source import open_source
-    from dxprivacy.engines.sql.duckdb.duckdb_records import write_parquet_records
+    from dxprivacy.engines.sql.duckdb.duckdb_database import write_parquet_records
 
     universe = one(lines).universe
     cells = np.arange(universe.size, dtype=np.int64)

@@ -5,7 +5,7 @@ import pytest
 import dxprivacy as dx
 from dxprivacy import metrics
 from dxprivacy.policy import Policy, check
-from dxprivacy.policy.near_places import nearly_coinciding
+from dxprivacy.policy.policy_check import nearly_coinciding
 
 POLICY = """
 title = "Flights"
@@ -41,7 +41,7 @@ def test_a_pair_a_hundred_meters_apart_is_named_with_both_remedies(tmp_path):
 
 def test_what_the_warning_says_of_floors_and_maps_is_so(tmp_path):
     """Today's epsilon for a distance 45 times as long has 45 times the noise; the epsilon of that distance has none."""
-    kinds = ['per = "1 km"', 'metric = "smooth"\nwithin = "45 km"', 'metric = "smooth"\nwithin = "45 km"']
+    kinds = ['per = "1 km"', 'metric = "smooth"\nthreshold = "45 km"', 'metric = "smooth"\nthreshold = "45 km"']
     noise = []
     for epsilon, how in zip((0.01, 0.01, 0.45), kinds, strict=True):
         text = POLICY.replace("epsilon = 1.0", f"epsilon = {epsilon}\nother = {{ epsilon = 1000 }}") + how
@@ -53,12 +53,12 @@ def test_what_the_warning_says_of_floors_and_maps_is_so(tmp_path):
 
 
 def test_a_cap_for_distant_places_does_not_end_the_warning(tmp_path):
-    page = checked(tmp_path, 'per = "100 km"\nat_most = 2\n')
+    page = checked(tmp_path, 'per = "100 km"\nmax_epsilon = 2\n')
     assert [w.text[:21] for w in page.warnings if w.kind == "near"] == ["Here – Next door: 0.1"]
 
 
 def test_a_floor_or_merging_them_ends_the_warning(tmp_path):
-    assert not [w for w in checked(tmp_path, 'metric = "smooth"\nwithin = "50 km"\n').warnings if w.kind == "near"]
+    assert not [w for w in checked(tmp_path, 'metric = "smooth"\nthreshold = "50 km"\n').warnings if w.kind == "near"]
     merged = "".join(line + "\n" for line in PLACES.splitlines() if "Next door" not in line)
     assert not [w for w in checked(tmp_path, places=merged).warnings if w.kind == "near"]
 

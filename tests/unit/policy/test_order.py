@@ -1,4 +1,4 @@
-"""Values in an order: distances, questions that follow the order, releases that are verified, and what is refused."""
+"""Values in an order: distances, queries that follow the order, releases that are verified, and what is refused."""
 
 import itertools
 import json
@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.errors import DxError, PolicyError, QuestionError
+from dxprivacy.errors import DxError, PolicyError, QueryError
 from dxprivacy.queries.stored_queries import from_dict
 from dxprivacy.queries.text.query_grammar import parse
 from dxprivacy.universe.attribute_matching import relate
@@ -35,7 +35,7 @@ def refusal(lines):
         ("epsilon = 0.3\nper = 1", [0, 1, 2, 3], F("0.3"), None, F("0.45")),
         ("epsilon = 0.3\nper = 2", [0, 1, 2, 3], F("0.15"), None, F("0.225")),
         ("epsilon = 1\nper = 3\nplaces = [-0.5, 0, 0.25, 7]", [F(-1, 2), 0, F(1, 4), 7], F(1, 3), None, F(5, 4)),
-        ("epsilon = 1\nper = 1\nplaces = [0, 1, 4, 5]\nat_most = 3", [0, 1, 4, 5], F(1), F(3), F(3, 2)),
+        ("epsilon = 1\nper = 1\nplaces = [0, 1, 4, 5]\nmax_epsilon = 3", [0, 1, 4, 5], F(1), F(3), F(3, 2)),
         ("epsilon = 1\nper = 1\nplaces = [0, 1, 4, 5]\nother = { epsilon = 2 }", [0, 1, 4, 5], F(1), F(4), F(2)),
     ],
 )
@@ -98,19 +98,19 @@ def session(tmp_path_factory):
         yield opened
 
 
-def test_every_question_that_needs_an_order_is_planned_released_and_verified(session):
-    plan = session.plan(*ASKED, share="20%")
+def test_every_query_that_needs_an_order_is_planned_released_and_verified(session):
+    plan = session.plan(*ASKED, budget="20%")
     release = session.release(plan, anyway=True)
     for file in (plan.to_dict(), json.loads(release.to_json())):
         assert list(verify_data(json.loads(json.dumps(file))))
     labels = {}
     for row in release.rows():
-        labels.setdefault(row["question"], []).append(row["label"])
+        labels.setdefault(row["query"], []).append(row["label"])
     assert labels["prefixes smoking"] == ["never", "never to now and then", "never to often", "never to 3+"]
     assert labels["ranges mark"][:3] == ["6", "6 to 5", "6 to 4"]
     assert labels[ASKED[2]] == ["never to often, 6 to 4", "never to often, 3 to 1", "3+, 6 to 4", "3+, 3 to 1"]
     assert labels["prefixes mark/4"] == ["6 to 3", "6 to 1"]
-    (mean,) = [row for row in release.rows() if row["question"] == "mean smoking"]
+    (mean,) = [row for row in release.rows() if row["query"] == "mean smoking"]
     assert mean["unit"] == "packs"
 
 
@@ -131,24 +131,24 @@ def test_a_range_is_its_two_ends_and_all_between_them(words, smoking, mark):
 
 
 @pytest.mark.parametrize("words", [*ASKED, "count where smoking='a..b'..'by'", "count where smoking=1..3+"])
-def test_words_and_files_give_the_question_again(words):
-    question = parse(words)
-    assert parse(str(question)) == question
-    assert from_dict(json.loads(json.dumps(question.to_dict()))) == question
+def test_words_and_files_give_the_query_again(words):
+    query = parse(words)
+    assert parse(str(query)) == query
+    assert from_dict(json.loads(json.dumps(query.to_dict()))) == query
 
 
 def test_two_numbers_are_the_values_that_are_written_so_or_the_only_ones_that_are_these_numbers():
     order = Ordered(name="x", values=("1", "01", "02", "3.0", "3+")).order()
     assert list(order.inside(F(1), F(2))) == [0, 1, 2]
     assert list(order.inside(F(3), F(2))) == [2, 3]
-    with pytest.raises(QuestionError):
+    with pytest.raises(QueryError):
         Ordered(name="x", values=("01", "1.0", "2")).order().inside(F(1), F(2))
 
 
 def test_the_median_is_a_value(session):
     for words in ("median mark", "quantile 0.9 of smoking", "3 bins of smoking", "2 bins of mark/2"):
-        plan = session.plan_choice(words, share="1%")
-        chosen = session.choose(plan, anyway=True)
+        plan = session.plan_selection(words, budget="1%")
+        chosen = session.select(plan, anyway=True)
         assert list(verify_data(json.loads(json.dumps(plan.to_dict()))))
         assert list(verify_data(json.loads(chosen.to_json())))
         if words == "median mark":
@@ -157,7 +157,7 @@ def test_the_median_is_a_value(session):
 
 @pytest.mark.parametrize("words", ["mean mark", "sum mark", "median mark", "variance mark", "covariance mark, smoking"])
 def test_steps_are_no_numbers_and_the_refusal_says_what_to_do(session, words):
-    with pytest.raises(QuestionError) as caught:
+    with pytest.raises(QueryError) as caught:
         session.plan(words)
     assert any("places = [1, 2, 3, 4, …]" in hint[0] for hint in caught.value.hints), caught.value.hints
 
@@ -194,7 +194,7 @@ def test_names_are_no_ends_where_there_are_numbers_days_or_no_order():
         ("count where sex=F..M", "sex has no order"),
         ("count where day=early..late", "day holds dates"),
     ):
-        with pytest.raises(QuestionError) as caught:
+        with pytest.raises(QueryError) as caught:
             parse(words).on(policy.universe)
         assert what in caught.value.what
 
@@ -217,7 +217,7 @@ def test_names_are_no_ends_where_there_are_numbers_days_or_no_order():
         (ORDER + "epsilon = 1\nper = 1\nplaces = [1, 2, 3, nan]", 7, "a place is NaN"),
         (ORDER + "epsilon = 1\nper = 1\nplaces = [1, 2, 3, true]", 7, "a place is True"),
         (ORDER + "epsilon = 1\nper = 1\nplaces = [0, 1e-9, 1, 1e9]", 4, "x: its places are too far apart"),
-        (ORDER + "epsilon = 1\nper = 1\nat_most = 0.5", 7, "at_most is below one step"),
+        (ORDER + "epsilon = 1\nper = 1\nmax_epsilon = 0.5", 7, "max_epsilon is below one step"),
         (ORDER + "epsilon = 1\nper = 1\ncomplete = true", 7, "complete is for means"),
         (ORDER + "epsilon = 1\nper = 1\nother = { value = 3 }", 7, "only integers and numbers have a value"),
         (ORDER + "epsilon = 1\nper = 1\ndeclared_public = 3", 7, "declared_public is true or false"),
@@ -247,10 +247,10 @@ def test_a_policy_in_an_order_is_adopted_diffed_and_checked(tmp_path):
     data = pd.DataFrame({"x": ["a", "b", "c", "z"] * 9})
     assert "stricter" in str(plain.diff(ordered))
     with dx.Session(plain, data, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
-        session.release(session.plan("count by x", share="10%"), anyway=True)
+        session.release(session.plan("count by x", budget="10%"), anyway=True)
         assert session.ledger.adopt(ordered).written is not None
     with dx.Session(ordered, data, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
-        session.release(session.plan("prefixes x", share="10%"), anyway=True)
+        session.release(session.plan("prefixes x", budget="10%"), anyway=True)
     row = ordered.check().to_dict()["attributes"][0]
     assert (row["strictest_pair"], row["strictest_epsilon"], row["loosest_pair"]) == ("a – b", 0.5, "a – c")
 

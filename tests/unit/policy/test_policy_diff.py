@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
-from dxprivacy.mechanisms.linear.planning.policy_comparison import errors_gained
+from dxprivacy.mechanisms.linear.planning.method_comparison import errors_gained
 
 HEAD = 'title = "T"\ndataset = "t"\n'
 
@@ -53,7 +53,7 @@ def attributes(draw):
         epsilon = draw(epsilons) if kind == "one" else f"{{ {each} }}"
         return f"values = {json.dumps(listed)}\nepsilon = {epsilon}\n{draw(others)}"
     low = draw(st.integers(-3, 3))
-    cap = f"at_most = {draw(st.sampled_from(['1', '2']))}\n" if kind == "capped" else ""
+    cap = f"max_epsilon = {draw(st.sampled_from(['1', '2']))}\n" if kind == "capped" else ""
     epsilon = draw(st.sampled_from(["0.5", "1"] if cap else ["0", "0.5", "1", "inf"]))
     ends = f"integers = [{low}, {low + draw(st.integers(0, 6))}]"
     return f"{ends}\nepsilon = {epsilon}\nper = {draw(st.sampled_from(['1', '3']))}\n{cap}{draw(others)}"
@@ -140,7 +140,7 @@ def test_places_are_matched_by_their_id_and_compared_by_their_distance(tmp_path)
 
 
 def test_millions_of_values_are_compared_without_walking_every_pair():
-    body = "integers = [0, 3000000]\nepsilon = 1\nper = {}\nat_most = 3"
+    body = "integers = [0, 3000000]\nepsilon = 1\nper = {}\nmax_epsilon = 3"
     (income,) = policy(("income", body.format(10))).diff(policy(("income", body.format(20)))).attributes
     n = 3_000_001
     assert income.listed.pairs == n * (n - 1) // 2
@@ -168,7 +168,9 @@ def test_only_policies_are_compared():
 
 
 def absent(presence, *, how="sum", most=1000, sex="1"):
-    head = HEAD + f'unit = "add-remove"\nepsilon_presence = {presence}\nmax_records = {most}\n' if presence else HEAD
+    head = (
+        HEAD + f'neighbors = "add-remove"\nepsilon_presence = {presence}\nmax_records = {most}\n' if presence else HEAD
+    )
     bodies = (("sex", f"values = ['M', 'F']\nepsilon = {sex}"), ("age", "integers = [0, 9]\nepsilon = 0.3\nper = 1"))
     return policy(*bodies, head=head, tail=f'[combine]\nhow = "{how}"\n')
 
@@ -207,7 +209,7 @@ def test_whether_records_may_be_absent_has_a_direction():
     page = absent("10").diff(absent(""))
     assert page.looser
     told = {s.what: (s.before, s.after) for s in page.settings}
-    assert told == {"unit": ("add-remove", "replace"), "presence": ("10", ""), "max records": ("1000", "")}
+    assert told == {"neighbors": ("add-remove", "replace"), "presence": ("10", ""), "max records": ("1000", "")}
     assert "! looser       the number of records is public now" in str(page)
     back = absent("").diff(absent("10"))
     assert not back.looser

@@ -23,7 +23,7 @@ PLACES = """id,name,state,latitude,longitude,elevation
 SURVEY = """
 title = "Household survey 2026"
 dataset = "household-2026"        # the ledger is bound to it
-unit  = "replace"
+neighbors = "replace"
 [attributes.sex]
 values = ["M", "F"]
 epsilon = 1.0
@@ -293,7 +293,7 @@ def test_check_names_identical_places_and_lists_them_on_request(tmp_path):
     (tmp_path / "p.csv").write_text("id,name,x\n1,Milford,0\n2,Milford (balance),0\n3,Derby,9\n")
     page = check(one('points = "p.csv"\nepsilon = 1\nper = 1', tmp_path))
     assert page.identical == (("Milford", "Milford (balance)"),)
-    assert "1 pair of x shares its coordinates (ε 0): no question may separate them." in str(page)
+    assert "1 pair of x shares its coordinates (ε 0): no query may separate them." in str(page)
     assert "  Milford – Milford (balance): ε 0" in [plain(line) for line in check_lines(page, "identical")]
 
 

@@ -13,7 +13,7 @@ title = "Everything"
 dataset = "everything"
 version = "2"
 was_version = "1"
-unit = "add-remove"
+neighbors = "add-remove"
 epsilon_presence = 1.5
 max_records = 100_000
 [attributes.sex]
@@ -28,7 +28,7 @@ integers = [0, 12]
 unit = "years"
 epsilon = 0.5
 per = 10
-at_most = 3
+max_epsilon = 3
 other = { epsilon = 5, value = 40 }
 format = "1.234,5"
 [attributes.income]
@@ -53,7 +53,7 @@ per = 1
 points = "homes.csv"
 epsilon = 1.0
 metric = "blowfish"
-within = 3
+threshold = 3
 id = "code"
 units = { height = "m" }
 [attributes.friend]

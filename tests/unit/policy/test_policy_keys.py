@@ -5,7 +5,7 @@ from wrong_policies import AGES, HEAD, VALUES, attribute, refusal
 
 from dxprivacy.policy import Policy
 
-ADD_REMOVE = 'unit = "add-remove"\n'
+ADD_REMOVE = 'neighbors = "add-remove"\n'
 CELLS = "numbers = [0, 10]\n"
 DAYS = 'dates = ["2026-01-01", "2026-12-31"]\n'
 
@@ -28,7 +28,7 @@ DAYS = 'dates = ["2026-01-01", "2026-12-31"]\n'
         ('titel = "T"\ndataset = "d"\n', 1, "“titel” means nothing here", "title   did you mean this?"),
         (HEAD + "zzzzzz = 1\n", 3, "“zzzzzz” means nothing here", "known: title, dataset"),
         (HEAD + "version = [1]\n", 3, "version is a number or a text", "version = "),
-        (HEAD + 'unit = "add-remove"\n', 3, "add-remove needs epsilon_presence", "epsilon_presence = 1.0"),
+        (HEAD + 'neighbors = "add-remove"\n', 3, "add-remove needs epsilon_presence", "epsilon_presence = 1.0"),
         (HEAD + ADD_REMOVE + "epsilon_presence = 1\n", 3, "add-remove needs max_records", "max_records = 1000000"),
         (HEAD + ADD_REMOVE + "epsilon_presence = 0\nmax_records = 9\n", 4, "epsilon_presence must be positive", ""),
         (HEAD + ADD_REMOVE + "epsilon_presence = inf\nmax_records = 9\n", 4, "epsilon_presence must be", "replace"),
@@ -38,7 +38,7 @@ DAYS = 'dates = ["2026-01-01", "2026-12-31"]\n'
         (HEAD + ADD_REMOVE + "epsilon_presence = 1\nmax_records = 1.5\n", 5, "max_records must be a positive", ""),
         (HEAD + ADD_REMOVE + "epsilon_presence = 1\nmax_records = true\n", 5, "max_records must be a positive", ""),
         (HEAD + "max_records = 9\n", 3, "max_records means nothing where", "add-remove"),
-        (HEAD + "unit = 5\n", 3, "no unit “5”", 'unit = "replace"'),
+        (HEAD + "neighbors = 5\n", 3, "no neighbors “5”", 'neighbors = "replace"'),
         (HEAD + '[combine]\nhow = "product"\n', 4, "combining attributes by “product” is not supported", 'how = "sum"'),
         (HEAD + "[combine]\nhow = [1]\n", 4, "combining attributes by “[1]” is not supported", 'how = "sum"'),
         (HEAD + "combine = 1\n", 3, "combine is a table", "[combine]"),
@@ -79,8 +79,8 @@ def test_what_is_wrong_with_the_whole_policy_is_said_with_line_and_remedy(text, 
         (DAYS + "epsilon = 1\nper = 7", 6, "per is '7'; a time with its unit is needed", 'per = "7 days"'),
         (DAYS + 'epsilon = 1\nper = "7 km"', 6, "per is '7 km'; a time with its unit", "units: day, days, week, weeks"),
         (DAYS + 'epsilon = 1\nper = "1 month"', 6, "months and years have no fixed length", 'per = "30 days"'),
-        (DAYS + 'epsilon = 1\nper = "1 day"\nat_most = 0', 7, "at_most must be positive", "at_most = 3"),
-        (DAYS + 'epsilon = 1\nper = "1 day"\nat_most = 0.5', 7, "at_most is below one step", "at_most = 3"),
+        (DAYS + 'epsilon = 1\nper = "1 day"\nmax_epsilon = 0', 7, "max_epsilon must be positive", "max_epsilon = 3"),
+        (DAYS + 'epsilon = 1\nper = "1 day"\nmax_epsilon = 0.5', 7, "max_epsilon is below one step", "max_epsilon = 3"),
         (DAYS + 'epsilon = 1\nper = "1 day"\ntimezone = "Mars/X"', 4, "x: no time zone “Mars/X”", "Europe/Berlin"),
         (DAYS + 'epsilon = 1\nper = "1 day"\nformat = "%d.%m"', 4, "format is '%d.%m'; it needs", "%d.%m.%Y"),
         (DAYS + 'epsilon = 1\nper = "1 day"\nformat = "%q"', 4, "format has '%q', which we do not know", "%Y %m %d"),
@@ -133,7 +133,7 @@ def test_what_is_wrong_with_the_keys_of_an_attribute_is_said_with_line_and_remed
 @pytest.mark.parametrize(
     "name", ['""', '" "', '"a/b"', '"a[0]"', '"a=b"', '"a|b"', '"a,b"', '"it\'s"', '"a\\nb"', '"a\\u001b[2Jb"']
 )
-def test_names_that_no_question_could_write_are_refused(name):
+def test_names_that_no_query_could_write_are_refused(name):
     error = refusal(attribute(VALUES + "epsilon = 1", name))
     assert "cannot be the name of an attribute" in error.what
     assert "\x1b" not in str(error)

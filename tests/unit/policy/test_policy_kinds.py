@@ -27,20 +27,20 @@ def policy(body, folder):
 
 
 def test_a_cap_limits_far_ages_and_other_stays_half_the_reach_away(folder):
-    d = policy("[attributes.age]\nintegers = [0, 50]\nepsilon = 1\nper = 10\nat_most = 3\n", folder).metric
+    d = policy("[attributes.age]\nintegers = [0, 50]\nepsilon = 1\nper = 10\nmax_epsilon = 3\n", folder).metric
     assert (d.exact(0, 10), d.exact(0, 50), d.exact(0, 51)) == (1, 3, F(3, 2))
     check_metric(d)
 
 
 def test_a_cap_limits_far_places(folder):
-    body = '[attributes.home]\npoints = "places.csv"\nepsilon = 1\nper = 5\nat_most = 1.5\n'
+    body = '[attributes.home]\npoints = "places.csv"\nepsilon = 1\nper = 5\nmax_epsilon = 1.5\n'
     d = policy(body, folder).metric
     assert (d.exact(0, 1), d.exact(0, 2), d.exact(0, 3)) == (1, F(3, 2), F(3, 2))
     check_metric(d)
 
 
 def test_blowfish_protects_pairs_within_reach_and_sums_along_the_way(folder):
-    body = '[attributes.home]\npoints = "places.csv"\nmetric = "blowfish"\nepsilon = 1\nwithin = 5\n'
+    body = '[attributes.home]\npoints = "places.csv"\nmetric = "blowfish"\nepsilon = 1\nthreshold = 5\n'
     loaded = policy(body, folder)
     assert loaded.metric.exact(0, 1) == 1
     assert loaded.metric.exact(0, 2) == 2
@@ -49,7 +49,7 @@ def test_blowfish_protects_pairs_within_reach_and_sums_along_the_way(folder):
 
 
 def test_smooth_grows_beyond_the_threshold(folder):
-    body = '[attributes.home]\npoints = "places.csv"\nmetric = "smooth"\nepsilon = 1\nwithin = 5\n'
+    body = '[attributes.home]\npoints = "places.csv"\nmetric = "smooth"\nepsilon = 1\nthreshold = 5\n'
     d = policy(body, folder).metric
     assert (d.exact(0, 1), d.exact(0, 2), d.exact(0, 3)) == (1, 2, 20)
     check_metric(d)
@@ -82,12 +82,12 @@ def test_attributes_combined_by_their_maximum(folder):
 @pytest.mark.parametrize(
     ("body", "what"),
     [
-        ("integers = [0, 9]\nepsilon = 1\nper = 1\nat_most = 0", "at_most must be positive"),
-        ("integers = [0, 9]\nepsilon = 1\nper = 1\nat_most = inf", "at_most must be positive"),
+        ("integers = [0, 9]\nepsilon = 1\nper = 1\nmax_epsilon = 0", "max_epsilon must be positive"),
+        ("integers = [0, 9]\nepsilon = 1\nper = 1\nmax_epsilon = inf", "max_epsilon must be positive"),
         ('points = "places.csv"\nepsilon = 1\nmetric = "blowfish"', "needs a threshold"),
-        ('points = "places.csv"\nepsilon = 1\nmetric = "smooth"\nper = 1', "takes within, not per"),
-        ('points = "places.csv"\nepsilon = 1\nmetric = "smooth"\nwithin = "4 km"', "within"),
-        ('points = "places.csv"\nepsilon = 1\nper = 1\nwithin = 4', "within means nothing"),
+        ('points = "places.csv"\nepsilon = 1\nmetric = "smooth"\nper = 1', "takes threshold, not per"),
+        ('points = "places.csv"\nepsilon = 1\nmetric = "smooth"\nthreshold = "4 km"', "threshold"),
+        ('points = "places.csv"\nepsilon = 1\nper = 1\nthreshold = 4', "threshold means nothing"),
         ('graph = "nobody.csv"\nepsilon = 1', "no such file"),
         ('graph = "places.csv"\nepsilon = 1', "two columns of nodes, or three"),
         ("graph = 5\nepsilon = 1", "graph must be a name"),
@@ -121,14 +121,14 @@ def test_plans_and_releases_say_how_missing_numbers_count(tmp_path):
     (tmp_path / "p.csv").write_text("age\n" + "none\n" * 50 + "20\n" * 50)
     loaded = policy('[attributes.age]\nintegers = [0, 50]\nunit = "years"\nepsilon = 9\nper = 1\n', tmp_path)
     with dx.Session(loaded, tmp_path / "p.csv", ledger=tmp_path / "l.db", new_ledger=True) as session:
-        plan = session.plan("mean age", share="50%")
+        plan = session.plan("mean age", budget="50%")
         note = "records whose age is missing or invalid are left out of means of age"
         assert note in str(plan)
         release = session.release(plan)
         assert note in str(release)
         assert abs(release.rows()[0]["value"] - 20) < 2
-        assert "a missing or invalid age counts as 0 years in sums" in str(session.plan("sum age", share="10%"))
-        only = session.plan("mean age where age=0..50", share="50%")
+        assert "a missing or invalid age counts as 0 years in sums" in str(session.plan("sum age", budget="10%"))
+        only = session.plan("mean age where age=0..50", budget="50%")
         assert note not in str(only)
         assert abs(session.release(only).rows()[0]["value"] - 20) < 2
 

@@ -137,9 +137,9 @@ def test_a_policy_may_have_any_number_of_possible_records(tmp_path):
     (tmp_path / "policy.toml").write_text(HEAD + body)
     policy = Policy.load(tmp_path / "policy.toml")
     assert policy.universe.cells == 1000**20
-    for make, what in ((plan_mwem, "MWEM"), (partial(make_smalldb, rows=100), "a small database")):
+    for make, what in ((plan_mwem, "MWEM"), (partial(make_smalldb, n_records=100), "a small database")):
         with pytest.raises(TooLarge, match=f"{what} needs a number for each of 1,000,000") as refused:
-            make(["count by a1"], policy.metric, **({} if what == "a small database" else {"records": 100}))
+            make(["count by a1"], policy.metric, **({} if what == "a small database" else {"n_records": 100}))
         assert "wider steps" in str(refused.value)
 
 

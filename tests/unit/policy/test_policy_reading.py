@@ -5,7 +5,7 @@ import os
 import pytest
 
 from dxprivacy.errors import PolicyError
-from dxprivacy.formats import reading_files as files
+from dxprivacy.formats import file_access as files
 from dxprivacy.policy import Policy
 
 POLICY = """

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.cli.input_files import policy_files
+from dxprivacy.cli.given_files import policy_files
 from dxprivacy.errors import NotVerified, PolicyError
 from dxprivacy.policy.tables import listed_kinds, place_files
 from dxprivacy.universe.attributes.attribute import Property
@@ -66,11 +66,11 @@ def test_the_column_of_values_is_told_or_called_so_or_the_first(tmp_path, header
     assert zips.texts == (("a", "c") if header.split(",")[0] == found else ("b", "d"))
 
 
-def test_questions_use_the_properties_and_the_verifier_agrees(tmp_path):
+def test_queries_use_the_properties_and_the_verifier_agrees(tmp_path):
     made = policy(tmp_path)
     asked = ["count by state", "sum population", "mean zip.population by state", "count where state=NY", "count by zip"]
     asked += ["count by population/50000"]
-    plan = dx.plan(asked, made.metric, rows=1000)
+    plan = dx.plan(asked, made.metric, n_records=1000)
     data = json.loads(json.dumps(plan.to_dict()))
     assert list(verify_data(data))
     assert {"NJ", "NY", "07030"} <= {a.label for a in plan.workload.answers}

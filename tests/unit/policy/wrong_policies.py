@@ -1,4 +1,4 @@
-"""What the tests of wrong policies share: texts to be spoilt, and the form that every error has."""
+"""What the tests of wrong policies budget: texts to be spoilt, and the form that every error has."""
 
 import pytest
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from contracts.random_models import random_metric, random_questions, random_scales
+from contracts.random_models import random_metric, random_queries, random_scales
 from dxprivacy.errors import TooLarge, UsageError
 from dxprivacy.privacy import transport
 from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, SumCost
@@ -43,7 +43,7 @@ def random_loss(rng):
     kind = rng.choice(["metric", "laplace", "selection", "sum"])
     if kind == "metric":
         return metric
-    workload = random_questions(rng, metric.universe).on(metric.universe)
+    workload = random_queries(rng, metric.universe).on(metric.universe)
     laplace = LaplaceCost(workload, random_scales(rng, workload))
     if kind == "laplace":
         return laplace

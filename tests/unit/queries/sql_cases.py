@@ -9,7 +9,7 @@ import dxprivacy as dx
 POLICY = written("region", "sex", "age", "years", "income", "visit", "scores")
 SLASHED = dx.Integers(name="my age/10", low=0, high=5)  # which no policy could name
 UNIVERSE = dx.Universe([*dx.Policy.parse(POLICY).universe.attributes, SLASHED])
-PEOPLE = dx.Policy.parse(POLICY + '[people]\nkey = "patient"\nat_most = 3\n').universe
+PEOPLE = dx.Policy.parse(POLICY + '[people]\nkey = "patient"\nmax_rows = 3\n').universe
 
 RECORDS = [
     (sex, age, income, years, visit)

@@ -8,11 +8,11 @@ import pytest
 from every_kind import POLICY, READ, UNIVERSE
 
 import dxprivacy as dx
-from dxprivacy.errors import NotVerified, QuestionError
+from dxprivacy.errors import NotVerified, QueryError
 from dxprivacy.queries.conditions import AnyOf, Compared, Not, either, negated, together
 from dxprivacy.queries.text.query_grammar import parse
 from dxprivacy.verify import verify
-from dxprivacy.verify.questions import ask
+from dxprivacy.verify.queries import ask
 
 
 def chosen(words):
@@ -100,26 +100,26 @@ def test_a_condition_keeps_what_it_says(words, values):
     ],
 )
 def test_what_would_count_something_else_is_refused(words, what, hints):
-    question = parse(f"count where {words}")
-    with pytest.raises(QuestionError) as caught:
-        question.on(UNIVERSE)
+    query = parse(f"count where {words}")
+    with pytest.raises(QueryError) as caught:
+        query.on(UNIVERSE)
     assert what in caught.value.what
     if hints is not None:
         assert [hint for hint, _ in caught.value.hints] == hints
     with pytest.raises(NotVerified):
-        ask(json.loads(json.dumps([question.to_dict()])), READ)
+        ask(json.loads(json.dumps([query.to_dict()])), READ)
 
 
-def test_conditions_that_cannot_hold_together_are_refused_in_new_questions():
-    with pytest.raises(QuestionError, match="fulfils all conditions on age"):
+def test_conditions_that_cannot_hold_together_are_refused_in_new_queries():
+    with pytest.raises(QueryError, match="fulfils all conditions on age"):
         parse("count where age<18 and age>65").require_honest(UNIVERSE)
     parse("count where age>18 and age<65").require_honest(UNIVERSE)
 
 
 def test_what_was_refused_by_itself_is_refused_inside_of_others():
-    with pytest.raises(QuestionError, match="outside the range"):
+    with pytest.raises(QueryError, match="outside the range"):
         parse("count where not years=5").require_honest(UNIVERSE)
-    with pytest.raises(QuestionError, match="inside a step"):
+    with pytest.raises(QueryError, match="inside a step"):
         parse("count where early=1..3 or early>=4").on(UNIVERSE)
 
 
@@ -139,16 +139,16 @@ def test_what_was_refused_by_itself_is_refused_inside_of_others():
     ],
 )
 def test_labels_say_what_is_counted(words, label):
-    question = parse(f"count where {words}")
-    assert [a.label for a in question.on(UNIVERSE).answers] == [label]
-    assert [a.label for a in ask([question.to_dict()], READ).answers] == [label]
+    query = parse(f"count where {words}")
+    assert [a.label for a in query.on(UNIVERSE).answers] == [label]
+    assert [a.label for a in ask([query.to_dict()], READ).answers] == [label]
 
 
 def test_a_plan_with_all_of_them_is_verified(tmp_path):
     plan = dx.plan(
         ["count where age<18 or age>65", "count by sex where income>=50", "mean age where not sex=F"],
         POLICY.metric,
-        rows=1000,
+        n_records=1000,
     )
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(plan.to_dict()))

@@ -10,13 +10,14 @@ from every_kind import READ, UNIVERSE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dxprivacy.errors import DxError, NotVerified, QuestionError
+from contracts.long_forms import drawn
+from dxprivacy.errors import DxError, NotVerified, QueryError
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.conditions import AllOf, Compared, either, negated, together
 from dxprivacy.queries.kinds.counts import Count
 from dxprivacy.queries.stored_queries import from_dict
 from dxprivacy.queries.text.query_grammar import parse
-from dxprivacy.verify.questions import ask
+from dxprivacy.verify.queries import ask
 
 NUMBERS = st.fractions(min_value=-5, max_value=110, max_denominator=2)
 SIGNS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
@@ -26,10 +27,10 @@ SIGNS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.l
 @given(st.sampled_from(["age", "years", "income", "weight"]), st.sampled_from(sorted(SIGNS)), NUMBERS, NUMBERS)
 def test_a_comparison_that_is_taken_holds_for_exactly_the_entries_that_it_says(name, sign, end, entry):
     """Of every entry that the data may hold, also beyond a range that clamps."""
-    question = Count(where=((name, Compared(sign, end)),))
+    query = Count(where=((name, Compared(sign, end)),))
     try:
-        (block,) = question.on(UNIVERSE).blocks
-    except QuestionError:
+        (block,) = query.on(UNIVERSE).blocks
+    except QueryError:
         return
     axis = UNIVERSE.names.index(name)
     written = int(entry) if name in ("age", "years") else float(entry)
@@ -50,7 +51,7 @@ def test_a_comparison_of_days_holds_for_exactly_the_days_that_it_says(name, sign
     end, entry = (first + timedelta(days=k) for k in (end, entry))
     try:
         (block,) = Count(where=((name, Compared(sign, end)),)).on(UNIVERSE).blocks
-    except QuestionError:
+    except QueryError:
         return
     axis = UNIVERSE.names.index(name)
     place = int(UNIVERSE.attributes[axis].encode([entry])[0])
@@ -100,27 +101,26 @@ def one_condition(draw, name):
     return draw(leaf) if isinstance(wanted, AllOf) else wanted
 
 
-questions = st.lists(
+queries = st.lists(
     st.sampled_from(sorted(TEXTS)).flatmap(lambda name: st.tuples(st.just(name), one_condition(name))),
     min_size=1,
     max_size=3,
 ).map(lambda where: Count(where=tuple(where)))
 
 
-@settings(max_examples=300, deadline=None)
-@given(questions)
-def test_words_files_and_verifier_agree_about_any_conditions(question):
-    assert parse(str(question)) == question
-    data = json.loads(json.dumps(question.to_dict()))
-    assert from_dict(data) == question
+@drawn(queries, fast=20, full=300)
+def test_words_files_and_verifier_agree_about_any_conditions(query):
+    assert parse(str(query)) == query
+    data = json.loads(json.dumps(query.to_dict()))
+    assert from_dict(data) == query
     try:
-        bound = Stack((question,)).on(UNIVERSE)
+        bound = Stack((query,)).on(UNIVERSE)
     except DxError:
         with pytest.raises(NotVerified):
             ask([data], READ)
         return
     read = ask([data], READ)
-    assert read.words == [str(question)]
+    assert read.words == [str(query)]
     assert [a.label for a in read.answers] == [a.label for a in bound.answers]
     (ours,), (theirs,) = bound.blocks, read.blocks
     assert {axis: f.groups.tolist() for axis, f in ours.factors.items()} == dict(theirs.groups)

@@ -6,11 +6,11 @@ import pytest
 from every_kind import READ, UNIVERSE
 
 import dxprivacy as dx
-from dxprivacy.errors import NotVerified, QuestionError, UsageError
+from dxprivacy.errors import NotVerified, QueryError, UsageError
 from dxprivacy.queries.conditions import MOST_DEEP
 from dxprivacy.queries.stored_queries import from_dict
 from dxprivacy.queries.text.query_grammar import parse
-from dxprivacy.verify.questions import ask
+from dxprivacy.verify.queries import ask
 
 
 def test_old_files_mean_what_they_meant():
@@ -46,7 +46,7 @@ def test_old_files_mean_what_they_meant():
 )
 def test_damaged_conditions_are_refused_by_both(condition):
     data = {"ask": "count", "where": [["age", condition]]}
-    with pytest.raises(QuestionError):
+    with pytest.raises(QueryError):
         from_dict(data)
     with pytest.raises(NotVerified):
         ask([data], READ)
@@ -63,14 +63,14 @@ def test_depth_is_bounded_everywhere():
     assert from_dict(nested(MOST_DEEP)).on(UNIVERSE).rows == 1
     assert ask([nested(MOST_DEEP)], READ).rows == 1
     for deep in (MOST_DEEP + 1, 900):
-        with pytest.raises(QuestionError):
+        with pytest.raises(QueryError):
             from_dict(nested(deep))
         with pytest.raises(NotVerified):
             ask([nested(deep)], READ)
     for text in ("(" * 100_000, "not " * 100_000 + "age=1", "(" * 1000 + "age=1" + ")" * 1000):
-        with pytest.raises(QuestionError):
+        with pytest.raises(QueryError):
             parse(f"count where {text}")
-    with pytest.raises(QuestionError, match="more than 200 conditions"):
+    with pytest.raises(QueryError, match="more than 200 conditions"):
         parse("count where " + " or ".join(["age>3"] * 50_000))
     made = dx.above(3)
     for _ in range(MOST_DEEP // 2):

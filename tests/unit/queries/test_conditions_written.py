@@ -7,8 +7,8 @@ import pytest
 from every_kind import UNIVERSE
 
 import dxprivacy as dx
-from dxprivacy.errors import QuestionError, UsageError
-from dxprivacy.policy.query_files import AskFile, read_questions
+from dxprivacy.errors import QueryError, UsageError
+from dxprivacy.policy.query_files import AskFile, read_queries
 from dxprivacy.queries.stored_queries import from_dict
 from dxprivacy.queries.text.query_grammar import parse, parse_conditions
 from dxprivacy.queries.text.written_names import in_words
@@ -66,21 +66,24 @@ from dxprivacy.queries.text.written_names import in_words
 )
 def test_conditions_are_read_and_their_words_are_read_again(written, words):
     if words is None:
-        with pytest.raises(QuestionError, match="“or” is about one attribute"):
+        with pytest.raises(QueryError, match="“or” is about one attribute"):
             parse_conditions(written)
         return
     found = parse_conditions(written)
     assert in_words(found) == words
     assert parse_conditions(words) == found
-    question = parse(f"count by sex where {written} within 3")
-    assert parse(str(question)) == question
-    assert from_dict(json.loads(json.dumps(question.to_dict()))) == question
+    query = parse(f"count by sex where {written} within 3")
+    assert parse(str(query)) == query
+    assert from_dict(json.loads(json.dumps(query.to_dict()))) == query
 
 
 def test_lists_groups_and_clauses_stand_in_any_order():
     assert parse("count by age where sex in (F, X)") == dx.table("age", where={"sex": ["F", "X"]})
     assert parse("count where age=1,2 by sex by code within 3").by == ("sex", "code")
-    assert str(parse("share where age>=65 among not sex=F by code")) == "share by code where age>=65 among not sex=F"
+    assert (
+        str(parse("proportion where age>=65 among not sex=F by code"))
+        == "proportion by code where age>=65 among not sex=F"
+    )
 
 
 def test_python_says_the_same():
@@ -92,7 +95,7 @@ def test_python_says_the_same():
     assert dx.count(visit=dx.above(date(2026, 2, 1))) == parse("count where visit>2026-02-01")
     assert dx.table("sex", where="age<18 or age>65") == parse("count by sex where age<18 or age>65")
     assert dx.mean_of("age", where="not sex=F") == parse("mean age where not sex=F")
-    assert dx.share_of("age>=65", among="sex=F") == parse("share where age>=65 among sex=F")
+    assert dx.proportion_of("age>=65", among="sex=F") == parse("proportion where age>=65 among sex=F")
     assert dx.count(sex=">= 30").where == (("sex", (">= 30",)),)  # a text is a value, as ever
     with pytest.raises(UsageError, match="compares with a number"):
         dx.above("F")
@@ -101,11 +104,11 @@ def test_python_says_the_same():
 
 
 def test_files_say_the_same():
-    text = '[[ask]]\ncount = true\nby = "sex"\nwhere = "age >= 30 and not sex=F"'
-    (asked,) = read_questions(AskFile.parse(text), UNIVERSE).questions
+    text = '[[query]]\ncount = true\nby = "sex"\nwhere = "age >= 30 and not sex=F"'
+    (asked,) = read_queries(AskFile.parse(text), UNIVERSE).queries
     assert asked == parse("count by sex where age>=30 and not sex=F")
-    with pytest.raises(QuestionError, match="questions:3 · “or” is about one attribute"):
-        read_questions(AskFile.parse('[[ask]]\ncount = true\nwhere = "age>3 or sex=F"'))
+    with pytest.raises(QueryError, match="queries:3 · “or” is about one attribute"):
+        read_queries(AskFile.parse('[[query]]\ncount = true\nwhere = "age>3 or sex=F"'))
 
 
 @pytest.mark.parametrize(
@@ -131,8 +134,8 @@ def test_files_say_the_same():
         ("age in", "in which values?"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_question(text, what):
-    with pytest.raises(QuestionError) as caught:
+def test_what_cannot_be_read_is_refused_with_the_query(text, what):
+    with pytest.raises(QueryError) as caught:
         parse(f"count where {text}")
     assert what in caught.value.what
-    assert caught.value.where.startswith("question")
+    assert caught.value.where.startswith("query")

@@ -8,9 +8,9 @@ from dxprivacy.queries.text.query_grammar import parse
 
 
 @pytest.mark.parametrize(
-    ("question", "what", "instead"),
+    ("query", "what", "instead"),
     [
-        ("mode job", "is not something to ask", 'dxp choose "most common …"'),
+        ("mode job", "is not something to ask", 'dxp select "most common …"'),
         ("percentile 90 of income", "is not something to ask", "quantile 0.9 of …"),
         ("correlation income", "correlation of income and what?", "correlation income, OTHER"),
         ("correlation a, b, c", "a correlation is of two", "correlation a, b"),
@@ -20,9 +20,9 @@ from dxprivacy.queries.text.query_grammar import parse
         ("count where emp<emp_3", "compares with a number", "…=FIRST..emp_3"),
     ],
 )
-def test_what_is_refused_says_what_to_write(question, what, instead):
+def test_what_is_refused_says_what_to_write(query, what, instead):
     with pytest.raises(DxError) as caught:
-        parse(question)
+        parse(query)
     assert what in str(caught.value)
     assert instead in str(caught.value)
 

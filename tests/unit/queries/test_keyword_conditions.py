@@ -1,9 +1,9 @@
-"""In Python, conditions are keywords of every question that takes some, as they are of counts."""
+"""In Python, conditions are keywords of every query that takes some, as they are of counts."""
 
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
 
 TWINS = [
     (dx.table, ("region",), "count by region"),
@@ -31,12 +31,12 @@ def test_keywords_stand_behind_conditions_in_words_or_by_name(twin, given, words
     assert str(twin(*given, where="years<9", sex="F")) == f"{words} where years<9 and sex=F"
 
 
-def test_what_a_question_knows_itself_is_no_condition():
+def test_what_a_query_knows_itself_is_no_condition():
     assert str(dx.median_of("age", by="sex", width=3, within=2, sex=["F", "M"])).startswith("median age by sex where")
 
 
 @pytest.mark.parametrize(("twin", "given"), [(dx.prefixes, "age"), (dx.ranges, "age"), (dx.marginals, 2)])
-def test_questions_without_conditions_say_so(twin, given):
-    with pytest.raises(QuestionError, match="take no condition, and nothing called “sex”") as caught:
+def test_queries_without_conditions_say_so(twin, given):
+    with pytest.raises(QueryError, match="take no condition, and nothing called “sex”") as caught:
         twin(given, sex="F")
     assert caught.value.hints

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.errors import DxError, QuestionError, TooLarge, UsageError
+from dxprivacy.errors import DxError, QueryError, TooLarge, UsageError
 from dxprivacy.queries import selections
 from dxprivacy.queries.text.selection_grammar import parse_pick, pick_from_dict
 
@@ -47,13 +47,13 @@ def test_the_most_common_value_has_the_largest_count(name, axis):
 @pytest.mark.parametrize(("name", "axis"), [("age", 1), ("income", 2), ("visit", 3)])
 @pytest.mark.parametrize("at", ["1/2", "9/10", "1/3"])
 def test_a_quantile_scores_by_how_many_records_its_rank_is_off(name, axis, at):
-    share = F(at)
+    budget = F(at)
     for seed in range(5):
         h = along(x := counts(seed), axis)
-        n, a, b = int(h.sum()), share.numerator, share.denominator
+        n, a, b = int(h.sum()), budget.numerator, budget.denominator
         below, upto = np.cumsum(h) - h, np.cumsum(h)
         expected = [-max(0, b * int(lo) - a * n, a * n - b * int(up)) for lo, up in zip(below, upto, strict=True)]
-        bound, u = scores(selections.quantile(name, share), x)
+        bound, u = scores(selections.quantile(name, budget), x)
         assert u.tolist() == expected
         assert max(u) == 0  # the quantile itself
         assert bound.unit == F(1, b)
@@ -170,7 +170,7 @@ def test_what_cannot_be_chosen_is_refused_with_a_reason(make, error):
         with pytest.raises(DxError):
             make().on(PEOPLE)
         return
-    with pytest.raises((QuestionError, UsageError), match=error):
+    with pytest.raises((QueryError, UsageError), match=error):
         make()
 
 
@@ -182,8 +182,8 @@ def test_too_many_values_for_ranks_are_refused():
 
 
 @pytest.mark.parametrize(
-    "data", [{}, {"choose": "mode"}, {"choose": "quantile", "of": "age"}, {"choose": "bins", "of": 3, "bins": "x"},
-             {"choose": "closest", "questions": [], "targets": [["a", ["1e9"]]]}]
+    "data", [{}, {"select": "mode"}, {"select": "quantile", "of": "age"}, {"select": "bins", "of": 3, "bins": "x"},
+             {"select": "closest", "queries": [], "targets": [["a", ["1e9"]]]}]
 )  # fmt: skip
 def test_damaged_descriptions_are_refused(data):
     with pytest.raises(DxError):

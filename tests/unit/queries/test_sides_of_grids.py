@@ -1,4 +1,4 @@
-"""Latitude and longitude of a grid are known in steps: questions cut none, and answers hold what the steps hide."""
+"""Latitude and longitude of a grid are known in steps: queries cut none, and answers hold what the steps hide."""
 
 import json
 from fractions import Fraction as F
@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.errors import DxError, QuestionError
+from dxprivacy.errors import DxError, QueryError
 from dxprivacy.queries.asking import gather
 from dxprivacy.verify import verify_data
 
@@ -41,14 +41,14 @@ def policy(text=STOPS):
     return dx.Policy.parse(text)
 
 
-def refusal(question, text=STOPS):
-    with pytest.raises(QuestionError) as caught:
-        gather(question).on(policy(text).universe)
+def refusal(query, text=STOPS):
+    with pytest.raises(QueryError) as caught:
+        gather(query).on(policy(text).universe)
     return caught.value
 
 
-def near(question):
-    return [hint[0] if isinstance(hint, tuple) else hint for hint in refusal(question).hints]
+def near(query):
+    return [hint[0] if isinstance(hint, tuple) else hint for hint in refusal(query).hints]
 
 
 def test_a_comparison_inside_a_cell_is_refused_with_both_ends():
@@ -64,20 +64,20 @@ def test_a_step_holds_its_lower_end(sign):
 
 
 @pytest.mark.parametrize(
-    "question",
+    "query",
     [
         "count where place.latitude=44.95..45",
         "count by place.latitude/0.5",
         "count by place.latitude[44.9,45]",
         "count where place.longitude<-93.2 blur 0.01",
         "count by place.latitude/0.05 blur 0.01",
-        "share where place.latitude<45",
+        "proportion where place.latitude<45",
         "prefixes place.latitude/0.05",
         "count where not place.latitude=44.95..45",
     ],
 )
-def test_nothing_cuts_a_cell(question):
-    assert near(question)
+def test_nothing_cuts_a_cell(query):
+    assert near(query)
 
 
 def test_a_comparison_at_an_end_counts_exactly_the_cells_beyond_it():
@@ -109,12 +109,12 @@ def test_ranges_say_that_they_are_half_open_but_for_the_box():
 
 def test_sql_between_is_refused_where_it_would_cut_a_step():
     pytest.importorskip("sqlglot")
-    from dxprivacy.queries.sql import sql_questions
+    from dxprivacy.queries.sql import sql_queries
 
     universe = policy(PLANE).universe
-    with pytest.raises(QuestionError, match="lies inside a step"):
-        sql_questions("SELECT COUNT(*) FROM t WHERE x BETWEEN 2 AND 4", universe)
-    assert sql_questions("SELECT COUNT(*) FROM t WHERE x >= 2 AND x < 4", universe)
+    with pytest.raises(QueryError, match="lies inside a step"):
+        sql_queries("SELECT COUNT(*) FROM t WHERE x BETWEEN 2 AND 4", universe)
+    assert sql_queries("SELECT COUNT(*) FROM t WHERE x >= 2 AND x < 4", universe)
 
 
 def test_the_middles_of_cells_hide_half_a_step_and_what_rounding_adds():
@@ -162,13 +162,13 @@ def released(tmp_path_factory):
     with dx.Session(
         policy(EXACT), data, ledger=tmp_path_factory.mktemp("stops") / "ledger.db", new_ledger=True
     ) as session:
-        plan = session.plan(*ASKED, share="100%")
+        plan = session.plan(*ASKED, budget="100%")
         return data, plan, session.release(plan)
 
 
 def test_intervals_of_coordinates_hold_what_the_cells_hide(released):
     data, _, release = released
-    rows = {row["question"]: row for row in release.rows()}
+    rows = {row["query"]: row for row in release.rows()}
     truth = {
         "mean place.longitude": data.long.mean(),
         "median place.latitude": data.lat.quantile(0.5, interpolation="lower"),
@@ -176,9 +176,9 @@ def test_intervals_of_coordinates_hold_what_the_cells_hide(released):
         "sum place.latitude": data.lat.sum(),
         f"count where place.latitude>={END}": (data.lat >= float(END)).sum(),
     }
-    for question, value in truth.items():
-        row = next(r for name, r in rows.items() if name.split(" width")[0] == question)
-        assert row["low"] <= value <= row["high"], question
+    for query, value in truth.items():
+        row = next(r for name, r in rows.items() if name.split(" width")[0] == query)
+        assert row["low"] <= value <= row["high"], query
     mean = rows["mean place.longitude"]
     assert mean["value"] - truth["mean place.longitude"] > 0.01  # nearly half a step, far more than noise
 
@@ -196,7 +196,7 @@ def test_notes_say_what_coordinates_count_as_and_the_verifier_agrees(released):
 def test_the_verifier_refuses_a_comparison_that_cuts_a_cell(released, end):
     _, plan, _ = released
     file = json.loads(json.dumps(plan.to_dict()))
-    asked = next(q for q in file["questions"] if q["ask"] == "count" and "from" in q["where"][0][1])
+    asked = next(q for q in file["queries"] if q["ask"] == "count" and "from" in q["where"][0][1])
     asked["where"][0][1] = {"above": str(F(end))}
     with pytest.raises(DxError):
         list(verify_data(file))
@@ -220,7 +220,7 @@ def test_notes_say_that_coordinates_are_those_of_the_nearest_place(tmp_path):
     with dx.Session(
         dx.Policy.load(tmp_path / "policy.toml"), people, ledger=tmp_path / "l.db", new_ledger=True
     ) as session:
-        plan = session.plan("mean home.latitude", "count where home.longitude>=12", "count by home", share="50%")
+        plan = session.plan("mean home.latitude", "count where home.longitude>=12", "count by home", budget="50%")
         release = session.release(plan)
     said = "is that of the nearest listed place, at most 300 km away: answers and intervals are about it"
     notes = json.loads(release.to_json())["notes"]

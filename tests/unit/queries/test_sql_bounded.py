@@ -1,4 +1,4 @@
-"""Whatever is written as SQL, however long: questions or an error of ours, soon."""
+"""Whatever is written as SQL, however long: queries or an error of ours, soon."""
 
 import time
 
@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sql_cases import UNIVERSE
 
-from dxprivacy.errors import DxError, QuestionError
-from dxprivacy.queries.sql import sql_questions
+from dxprivacy.errors import DxError, QueryError
+from dxprivacy.queries.sql import sql_queries
 from dxprivacy.queries.text.query_grammar import parse
 
 LONG = [
@@ -44,8 +44,8 @@ LONG = [
 @pytest.mark.parametrize("sql", LONG)
 def test_long_and_deep_queries_are_refused_soon(sql):
     began = time.process_time()
-    with pytest.raises(QuestionError):
-        sql_questions(sql, UNIVERSE)
+    with pytest.raises(QueryError):
+        sql_queries(sql, UNIVERSE)
     assert time.process_time() - began < 5
 
 
@@ -99,11 +99,11 @@ WORDS = [
 @given(st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join) | st.text(max_size=60))
 @example("SELECT COUNT(*) FROM t WHERE \ud800 = 3")
 @example("SELECT COUNT(*) FROM t WHERE sex = '\ud800'")
-def test_whatever_is_written_gives_questions_or_an_error_of_ours(text):
+def test_whatever_is_written_gives_queries_or_an_error_of_ours(text):
     for sql in (text, f"SELECT COUNT(*) FROM t WHERE {text}", f"SELECT {text} FROM t"):
         try:
-            asked = sql_questions(sql, UNIVERSE)
+            asked = sql_queries(sql, UNIVERSE)
         except DxError:
             continue
-        for question in asked.questions:
-            assert parse(str(question)).rows_only() == question.rows_only()
+        for query in asked.queries:
+            assert parse(str(query)).rows_only() == query.rows_only()

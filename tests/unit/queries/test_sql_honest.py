@@ -1,4 +1,4 @@
-"""Honest queries in SQL are the questions written by hand."""
+"""Honest queries in SQL are the queries written by hand."""
 
 import math
 
@@ -6,9 +6,9 @@ import pytest
 from sql_cases import PEOPLE, UNIVERSE
 
 import dxprivacy as dx
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
 from dxprivacy.queries.grouping import group
-from dxprivacy.queries.sql import sql_questions
+from dxprivacy.queries.sql import sql_queries
 from dxprivacy.queries.text.query_grammar import parse
 
 HONEST = [
@@ -45,9 +45,9 @@ HONEST = [
     ("SELECT PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY age) FROM t", ["quantile 0.9 of age width 0"]),
     (
         "SELECT sex, AVG(CASE WHEN age >= 65 THEN 1 ELSE 0 END) FROM t WHERE region = 'North' GROUP BY sex",
-        ["share by sex where age>=65 among region=North"],
+        ["proportion by sex where age>=65 among region=North"],
     ),
-    ("SELECT AVG(CASE WHEN age >= 65 THEN 1.0 ELSE 0.0 END) FROM t", ["share where age>=65"]),
+    ("SELECT AVG(CASE WHEN age >= 65 THEN 1.0 ELSE 0.0 END) FROM t", ["proportion where age>=65"]),
     ("SELECT SUM(CASE WHEN sex = 'F' THEN 1 ELSE 0 END) FROM t WHERE age > 3", ["count where age>3 and sex=F"]),
     ("SELECT COUNT(age) FROM t WHERE sex = 'F'", ["count where sex=F and not age=other"]),
     ("SELECT FLOOR(age / 10), COUNT(*) FROM t GROUP BY FLOOR(age / 10)", ["count by age/10"]),
@@ -78,7 +78,7 @@ HONEST = [
     ("SELECT COUNT(age) FILTER (WHERE sex = 'F') FROM t", ["count where sex=F and not age=other"]),
     (
         "SELECT AVG(CASE WHEN age >= 65 THEN 1.0 ELSE 0 END) FILTER (WHERE sex = 'F') FROM t",
-        ["share where age>=65 among sex=F"],
+        ["proportion where age>=65 among sex=F"],
     ),
     (
         "SELECT PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY age) FILTER (WHERE sex = 'F') FROM t",
@@ -88,35 +88,35 @@ HONEST = [
 
 
 @pytest.mark.parametrize(("sql", "words"), HONEST)
-def test_an_honest_query_is_the_questions_written_by_hand(sql, words):
-    assert list(sql_questions(sql, UNIVERSE).questions) == [parse(text) for text in words]
+def test_an_honest_query_is_the_queries_written_by_hand(sql, words):
+    assert list(sql_queries(sql, UNIVERSE).queries) == [parse(text) for text in words]
 
 
 def test_as_gives_the_title():
-    asked = sql_questions('SELECT sex AS s, COUNT(*) AS n, AVG(age) "mean age" FROM t GROUP BY sex', UNIVERSE).questions
+    asked = sql_queries('SELECT sex AS s, COUNT(*) AS n, AVG(age) "mean age" FROM t GROUP BY sex', UNIVERSE).queries
     assert [q.title for q in asked] == ["n", "mean age"]
     assert [str(q) for q in asked] == ["count by sex", "mean age by sex"]
 
 
 def test_people_are_counted_by_their_key_alone():
-    asked = sql_questions("SELECT sex, COUNT(DISTINCT Patient) FROM t GROUP BY sex", PEOPLE).questions
+    asked = sql_queries("SELECT sex, COUNT(DISTINCT Patient) FROM t GROUP BY sex", PEOPLE).queries
     assert list(asked) == [parse("count people by sex")]
-    asked = sql_questions("SELECT COUNT(DISTINCT patient) FILTER (WHERE sex = 'F') FROM t", PEOPLE).questions
+    asked = sql_queries("SELECT COUNT(DISTINCT patient) FILTER (WHERE sex = 'F') FROM t", PEOPLE).queries
     assert list(asked) == [parse("count people where sex=F")]
     for sql, universe in (
         ("SELECT COUNT(DISTINCT patient) FROM t", UNIVERSE),
         ("SELECT COUNT(DISTINCT sex) FROM t", PEOPLE),
         ("SELECT COUNT(DISTINCT patient, sex) FROM t", PEOPLE),
     ):
-        with pytest.raises(QuestionError, match="DISTINCT counts people only"):
-            sql_questions(sql, universe)
+        with pytest.raises(QueryError, match="DISTINCT counts people only"):
+            sql_queries(sql, universe)
 
 
 def test_steps_below_zero_are_those_of_floor():
     """Both round down: -25 to -21 are the group of -30."""
     universe = dx.Universe([dx.Integers(name="t", low=-25, high=25, has_other=False)])
-    (question,) = sql_questions("SELECT FLOOR(t / 10) * 10, COUNT(*) FROM x GROUP BY 1", universe).questions
-    (found,) = [group(spec, universe) for spec in question.by]
+    (query,) = sql_queries("SELECT FLOOR(t / 10) * 10, COUNT(*) FROM x GROUP BY 1", universe).queries
+    (found,) = [group(spec, universe) for spec in query.by]
     of_floor = [math.floor(t / 10) for t in range(-25, 26)]
     assert found.groups.tolist() == [k - min(of_floor) for k in of_floor]
 

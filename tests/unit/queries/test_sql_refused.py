@@ -3,8 +3,8 @@
 import pytest
 from sql_cases import UNIVERSE
 
-from dxprivacy.errors import QuestionError, UsageError
-from dxprivacy.queries.sql import sql_questions
+from dxprivacy.errors import QueryError, UsageError
+from dxprivacy.queries.sql import sql_queries
 
 HOSTILE = [
     ("SELECT * FROM t", "never shown"),
@@ -207,8 +207,8 @@ HOSTILE = [
 
 @pytest.mark.parametrize(("sql", "what"), HOSTILE)
 def test_what_is_not_understood_is_refused_with_a_word_or_a_remedy(sql, what):
-    with pytest.raises(QuestionError) as caught:
-        sql_questions(sql, UNIVERSE)
+    with pytest.raises(QueryError) as caught:
+        sql_queries(sql, UNIVERSE)
     error = caught.value
     assert what in error.what
     assert error.where or error.hints
@@ -220,8 +220,8 @@ def test_what_is_not_understood_is_refused_with_a_word_or_a_remedy(sql, what):
 
 
 def test_the_marks_stand_below_the_word():
-    with pytest.raises(QuestionError) as caught:
-        sql_questions("SELECT COUNT(*)\n  FROM people\n WHERE age > 3 AND lower(sex) = 'f'", UNIVERSE)
+    with pytest.raises(QueryError) as caught:
+        sql_queries("SELECT COUNT(*)\n  FROM people\n WHERE age > 3 AND lower(sex) = 'f'", UNIVERSE)
     assert caught.value.where == "SQL line 3, character 20"
     assert caught.value.details[:2] == (" WHERE age > 3 AND lower(sex) = 'f'", " " * 19 + "^" * 9)
 
@@ -229,4 +229,4 @@ def test_the_marks_stand_below_the_word():
 @pytest.mark.parametrize("empty", ["", "   ", "\n"])
 def test_nothing_is_no_query(empty):
     with pytest.raises(UsageError, match="empty"):
-        sql_questions(empty, UNIVERSE)
+        sql_queries(empty, UNIVERSE)

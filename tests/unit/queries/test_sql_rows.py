@@ -5,13 +5,14 @@ from fractions import Fraction as F
 
 import duckdb
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example
 from hypothesis import strategies as st
 from sql_cases import NAMES, RECORDS, UNIVERSE
 
 import dxprivacy as dx
-from dxprivacy.errors import QuestionError
-from dxprivacy.queries.sql import sql_questions
+from contracts.long_forms import drawn
+from dxprivacy.errors import QueryError
+from dxprivacy.queries.sql import sql_queries
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +64,9 @@ CONDITIONS = st.lists(st.sampled_from(sorted(CONSTANTS)).flatmap(on_one), min_si
 )
 
 
-def counted(question):
+def counted(query):
     """How many of the records a count counts, by what the policy reads their entries as."""
-    (block,) = question.on(UNIVERSE).blocks
+    (block,) = query.on(UNIVERSE).blocks
     total = 0
     places = {
         name: UNIVERSE.attributes[UNIVERSE.names.index(name)].encode([r[k] for r in RECORDS])
@@ -76,35 +77,33 @@ def counted(question):
     return total
 
 
-@settings(max_examples=400, deadline=None)
-@given(where=CONDITIONS)
+@drawn(where=CONDITIONS, fast=60, full=400)
 @example(where="NOT (sex <> 'F')")
 @example(where="NOT (age > 17 AND age < 65)")
 def test_conditions_that_are_taken_keep_the_rows_that_duckdb_keeps(table, where):
     sql = f"SELECT COUNT(*) FROM t WHERE {where}"
     try:
-        (question,) = sql_questions(sql, UNIVERSE).questions
-    except QuestionError:
+        (query,) = sql_queries(sql, UNIVERSE).queries
+    except QueryError:
         return
-    assert counted(question) == table.execute(sql).fetchone()[0]
+    assert counted(query) == table.execute(sql).fetchone()[0]
 
 
-@settings(max_examples=100, deadline=None)
-@given(where=CONDITIONS, kept=CONDITIONS)
+@drawn(where=CONDITIONS, kept=CONDITIONS, fast=25, full=100)
 @example(where="age < 65", kept="NOT (age < 18)")
 def test_filter_keeps_the_rows_that_it_keeps_in_duckdb(table, where, kept):
     sql = f"SELECT COUNT(*) FILTER (WHERE {kept}) FROM t WHERE {where}"
     try:
-        (question,) = sql_questions(sql, UNIVERSE).questions
-    except QuestionError:
+        (query,) = sql_queries(sql, UNIVERSE).queries
+    except QueryError:
         return
-    assert counted(question) == table.execute(sql).fetchone()[0]
+    assert counted(query) == table.execute(sql).fetchone()[0]
 
 
 @pytest.mark.parametrize("first", [-9, 3])
 @pytest.mark.parametrize("width", ["10", "2.5", "0.5", "7", "1e3"])
 def test_groups_of_numbers_hold_what_they_hold_in_duckdb_but_for_the_end_of_the_range(table, width, first):
-    """That one counts in the last group, as docs/questions.md says; floats next to an edge on their own side of it."""
+    """That one counts in the last group, as docs/queries.md says; floats next to an edge on their own side of it."""
     step, groups = F(width), 6
     low, high = first * step, (first + groups) * step
     amounts = dx.Numbers(name="x", low=low, high=high, step=step)
@@ -113,8 +112,8 @@ def test_groups_of_numbers_hold_what_they_hold_in_duckdb_but_for_the_end_of_the_
         y for e in edges for y in (math.nextafter(e, -math.inf), e, math.nextafter(e, math.inf), e + float(step) / 3)
     ]
     records = [y for y in near if low <= y <= high]
-    (question,) = sql_questions(f"SELECT COUNT(*) FROM t GROUP BY FLOOR(x / {width})", dx.Universe([amounts])).questions
-    (block,) = question.on(dx.Universe([amounts])).blocks
+    (query,) = sql_queries(f"SELECT COUNT(*) FROM t GROUP BY FLOOR(x / {width})", dx.Universe([amounts])).queries
+    (block,) = query.on(dx.Universe([amounts])).blocks
     mine = [int(block.factors[0].groups[k]) for k in amounts.encode(records)]
     sql = f"SELECT FLOOR(x::DOUBLE / {width}::DOUBLE) FROM (SELECT UNNEST(?::DOUBLE[]) AS x)"
     theirs = [int(row[0]) - first for row in table.execute(sql, [records]).fetchall()]

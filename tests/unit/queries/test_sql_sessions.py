@@ -7,7 +7,7 @@ from sql_cases import NAMES, POLICY, RECORDS, UNIVERSE
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
-from dxprivacy.queries.sql import sql_questions
+from dxprivacy.queries.sql import sql_queries
 from dxprivacy.verify import verify
 
 
@@ -25,8 +25,8 @@ SQL = "SELECT sex, COUNT(*) AS n FROM people WHERE age >= 18 GROUP BY sex"
 
 def test_a_session_plans_sql_as_it_plans_words(files):
     session = dx.Session(files / "policy.toml", files / "people.csv", ledger=files / "ledger.db", new_ledger=True)
-    plan = session.sql(SQL, share="50%")
-    by_hand = session.plan("count by sex where age>=18", share="50%")
+    plan = session.sql(SQL, budget="50%")
+    by_hand = session.plan("count by sex where age>=18", budget="50%")
     assert plan.scales == by_hand.scales
     release = session.release(plan, anyway=True)
     assert [row["groups"] for row in release.rows()] == [{"sex": "F"}, {"sex": "M"}, {"sex": "X"}]
@@ -35,12 +35,12 @@ def test_a_session_plans_sql_as_it_plans_words(files):
 def test_a_release_of_sql_is_verified_with_its_ledger(files):
     session = dx.Session(files / "policy.toml", files / "people.csv", ledger=files / "ledger.db", new_ledger=True)
     sql = "SELECT COUNT(*), AVG(age) AS old FROM t WHERE sex <> 'F' AND (income < 50 OR income >= 90)"
-    session.release(session.sql(sql, share="50%"), anyway=True).save(files / "release.json")
+    session.release(session.sql(sql, budget="50%"), anyway=True).save(files / "release.json")
     assert [check.found for check in verify(files / "release.json", files / "ledger.db")]
 
 
 def test_without_sqlglot_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sqlglot", None)
     with pytest.raises(UsageError, match="need sqlglot") as caught:
-        sql_questions("SELECT COUNT(*) FROM t", UNIVERSE)
+        sql_queries("SELECT COUNT(*) FROM t", UNIVERSE)
     assert caught.value.hints[0][0] == 'pip install "dxprivacy[sql]"'

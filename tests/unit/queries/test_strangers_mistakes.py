@@ -1,4 +1,4 @@
-"""What people write who have read the README alone: mistakes are told with the question, and what to do next."""
+"""What people write who have read the README alone: mistakes are told with the query, and what to do next."""
 
 import pytest
 
@@ -33,7 +33,7 @@ epsilon = 1
 
 
 @pytest.mark.parametrize(
-    ("question", "what", "hint"),
+    ("query", "what", "hint"),
     [
         ("quantile of price", "which quantile?", "quantile 0.9 of income"),
         ("quantile 1.5 of price", "between 0 and 1", "quantile 0.9 of …"),
@@ -44,34 +44,36 @@ epsilon = 1
         ("ratio of sum color to count", "no numbers to add up", "count by color"),
         ("variance color", "no numbers to average", "count by color"),
         ("correlation price, color", "no numbers to average", "count by color"),
-        ("correlation price, price", "price with itself needs no question", "variance price"),
-        ("covariance price, price by cut", "price with itself needs no question", "variance price"),
+        ("correlation price, price", "price with itself needs no query", "variance price"),
+        ("covariance price, price by cut", "price with itself needs no query", "variance price"),
         ("median price by price/1000", "by groups of itself", "count by price/1000"),
         ("median price where cut=Excellent", "no value 'Excellent'", "Fair, Good, Ideal"),
         ("count where color=Z", "no value 'Z'", "D, E, F"),
-        ("share where price>4321 by cut", "inside a step", "price>=4300"),
+        ("proportion where price>4321 by cut", "inside a step", "price>=4300"),
         ("histogram price/75", "inside a step", "50"),
     ],
 )
-def test_a_mistake_is_told_with_the_question_and_what_to_do(question, what, hint):
+def test_a_mistake_is_told_with_the_query_and_what_to_do(query, what, hint):
     with pytest.raises(DxError) as caught:
-        dx.plan(question, POLICY.metric, rows=1_000)
+        dx.plan(query, POLICY.metric, n_records=1_000)
     assert what in caught.value.what
-    assert caught.value.where.startswith("question “")
+    assert caught.value.where.startswith("query “")
     assert hint in [text if isinstance(text, str) else text[0] for text in caught.value.hints]
 
 
-@pytest.mark.parametrize("question", ["median price where cut=Excellent", "median price by cut, cut"])
-def test_an_error_names_the_question_as_it_was_asked_and_no_width_that_was_tried(question):
+@pytest.mark.parametrize("query", ["median price where cut=Excellent", "median price by cut, cut"])
+def test_an_error_names_the_query_as_it_was_asked_and_no_width_that_was_tried(query):
     with pytest.raises(DxError) as caught:
-        dx.plan(question, POLICY.metric, rows=1_000)
-    assert caught.value.where == f"question “{question}”"
+        dx.plan(query, POLICY.metric, n_records=1_000)
+    assert caught.value.where == f"query “{query}”"
 
 
+@pytest.mark.slow  # the other tests of this file are the short forms
 def test_several_quantiles_of_a_group_are_not_called_groups():
     """Two quantiles of sixteen carriers are 32 answers, not 30 carriers and two."""
     lines = [
-        plain(line) for line in plan_lines(dx.plan("quantile 0.1, 0.5 of price by carrier", POLICY.metric, rows=9_000))
+        plain(line)
+        for line in plan_lines(dx.plan("quantile 0.1, 0.5 of price by carrier", POLICY.metric, n_records=9_000))
     ]
     assert not [line for line in lines if "carriers" in line]
 

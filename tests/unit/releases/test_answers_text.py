@@ -7,8 +7,8 @@ import pytest
 
 from dxprivacy.errors import UsageError
 from dxprivacy.formats.canonical import canonical, digest_of, is_sealed
-from dxprivacy.releases.answers_text import AnswersText
 from dxprivacy.releases.release import Release, Row, from_json
+from dxprivacy.releases.release_base import AnswersText
 from dxprivacy.wording import LONG_LIST, json_text
 
 NAMES = ["sex", 'a"b', "é", "\ue000", "\U0001f600", "zip\u2028code", "Z"]

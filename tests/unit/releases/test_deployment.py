@@ -9,10 +9,10 @@ import pytest
 
 import dxprivacy as dx
 from contracts.methods import standard_plan
-from dxprivacy.formats.writing_files import DEPLOYMENT
+from dxprivacy.formats.file_access import DEPLOYMENT
 from dxprivacy.mechanisms.linear.release_answers import build_release
 from dxprivacy.releases.deployment import FILL_IN, deployment_text
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
 
 # The names of github.com/opendp/deployments-registry-data, schemas/deployments-schema.yaml: it allows no others.
 FIELDS = {
@@ -33,9 +33,9 @@ AGE = "[attributes.age]\nintegers = [0, 99]\nepsilon = 1\nper = 10\n"
 HEAD = 'title = "T | <b>$x$</b>"\ndataset = "t"\n'
 
 
-def released(text, *questions, rows=300, title=""):
+def released(text, *queries, rows=300, title=""):
     policy = dx.Policy.parse(text)
-    plan = replace(standard_plan(list(questions), policy.metric, rows=rows), title=title or policy.title)
+    plan = replace(standard_plan(list(queries), policy.metric, n_records=rows), title=title or policy.title)
     noisy = np.arange(plan.workload.rows, dtype=np.int64)
     return build_release(plan, noisy, rows, LedgerReference("ledger.db", 2, "2026-01-31T10:00", "x", 1.5))
 
@@ -79,7 +79,7 @@ def test_one_epsilon_for_all_pairs_is_pure_dp():
 
 
 def test_a_number_of_records_that_is_private_is_not_told():
-    text = HEAD + 'unit = "add-remove"\nepsilon_presence = 1\nmax_records = 500\n' + SEX
+    text = HEAD + 'neighbors = "add-remove"\nepsilon_presence = 1\nmax_records = 500\n' + SEX
     made = entry(released(text, "count by sex"))
     assert "number_of_privacy_units" not in made["privacy_loss"]
     assert made["dp_variant"]["unprotected_quantities"] == "None."
@@ -88,7 +88,7 @@ def test_a_number_of_records_that_is_private_is_not_told():
 
 
 def test_people_with_several_rows_are_the_unit():
-    made = entry(released(HEAD + SEX + '[people]\nkey = "id"\nat_most = 3\n', "count by sex"))
+    made = entry(released(HEAD + SEX + '[people]\nkey = "id"\nmax_rows = 3\n', "count by sex"))
     assert made["privacy_loss"]["privacy_unit"] == "One person with all their rows"
     assert made["privacy_loss"]["number_of_privacy_units"] == 100
 
@@ -125,7 +125,7 @@ def test_a_choice_has_a_record_too(tmp_path):
     with dx.Session(
         dx.Policy.parse(HEAD + SEX), tmp_path / "people.csv", ledger=tmp_path / "l.db", new_ledger=True
     ) as session:
-        made = entry(session.choose(session.plan_choice("most common sex"), anyway=True))
+        made = entry(session.select(session.plan_selection("most common sex"), anyway=True))
     assert made["implementation"]["mechanisms"].startswith("Exponential mechanism among 2 candidates")
 
 

@@ -11,7 +11,7 @@ import dxprivacy as dx
 from contracts.methods import standard_plan
 from dxprivacy.errors import UsageError
 from dxprivacy.mechanisms.linear.release_answers import build_release
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.releases.release import from_json
 
 TRUTH = np.array([[30, 5, 0, 2], [1, 0, 44, 18]])  # sex by region
@@ -28,9 +28,9 @@ def metric(other=False):
     return dx.metrics.attributes(u, {"sex": 1, "region": 1, "age": {"epsilon": 1, "per": 1}})
 
 
-def released(*questions, noisy=None, other=False, seed=1):
+def released(*queries, noisy=None, other=False, seed=1):
     """A release of TRUTH with the given noisy rows, or with seeded noise of the planned scales."""
-    plan = standard_plan(list(questions), metric(other), rows=100)
+    plan = standard_plan(list(queries), metric(other), n_records=100)
     counts = np.zeros(plan.metric.universe.shape, dtype=np.int64)
     counts[:2, :4, 1] = TRUTH
     rng = np.random.default_rng(seed)
@@ -98,7 +98,7 @@ def test_whole_numbers_keep_the_total_and_move_by_less_than_one():
 
 
 def test_only_counts_become_whole():
-    plan = dx.plan(["count by sex", "mean age"], metric(), rows=7, method="optimal")
+    plan = dx.plan(["count by sex", "mean age"], metric(), n_records=7, method="optimal")
     about = {"ledger": "l.db", "entry": 1, "at": "2026-01-01", "request": "x", "so_far": 1.0}
     release = build_release(plan, np.array([3, 4, 5]), 7, LedgerReference(**about))
     assert dx.post.whole(release).values.tolist() == [3, 4, 5 / 7]
@@ -178,7 +178,7 @@ def test_marginals_and_conditions_are_told_apart():
     np.testing.assert_allclose(*by_sex)
     np.testing.assert_allclose(sum(by_sex[0]), 100)
     women = found.values[-5:]
-    np.testing.assert_allclose(women[:4].sum(), women[4])  # the two questions about women agree with one another
+    np.testing.assert_allclose(women[:4].sum(), women[4])  # the two queries about women agree with one another
 
 
 def test_invalid_entries_make_tables_incomparable_unless_the_curator_says_there_are_none():
@@ -192,7 +192,7 @@ def test_invalid_entries_make_tables_incomparable_unless_the_curator_says_there_
 def test_an_exact_table_stays_and_the_others_follow_it():
     u = metric().universe
     public = dx.metrics.attributes(u, {"sex": "inf", "region": 1, "age": {"epsilon": 1, "per": 1}})
-    plan = standard_plan(["count by sex", "count by sex, region"], public, rows=100)
+    plan = standard_plan(["count by sex", "count by sex, region"], public, n_records=100)
     about = {"ledger": "l.db", "entry": 1, "at": "2026-01-01", "request": "x", "so_far": 1.0}
     release = build_release(plan, np.array([37, 63, 30, 6, 1, 2, 0, 1, 40, 18]), 100, LedgerReference(**about))
     found = dx.post.consistent(release)
@@ -268,10 +268,10 @@ def test_tables_that_are_none_are_refused(bad, more):
         dx.post.consistent(bad, **more)
 
 
-def test_a_release_that_does_not_name_its_questions_is_refused():
+def test_a_release_that_does_not_name_its_queries_is_refused():
     from dataclasses import replace
 
     release = released("count by sex")
-    for facts in ({}, {**release.facts, "questions": []}, {**release.facts, "workload": "0" * 64}):
-        with pytest.raises(UsageError, match="does not say which questions"):
+    for facts in ({}, {**release.facts, "queries": []}, {**release.facts, "workload": "0" * 64}):
+        with pytest.raises(UsageError, match="does not say which queries"):
             dx.post.whole(replace(release, facts=facts))

@@ -11,7 +11,7 @@ import dxprivacy as dx
 from contracts.methods import standard_plan
 from dxprivacy.mechanisms.linear.release_answers import build_release
 from dxprivacy.output.text.release_text import release_lines
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.releases.release import from_json
 
 PLACES = "id,name,state,latitude,longitude\n1,Hoboken,New Jersey,40.7,-74.0\n2,Albany,New York,42.6,-73.7\n"
@@ -31,8 +31,8 @@ def policy(tmp_path):
     )
 
 
-def released(policy, *questions):
-    plan = standard_plan(list(questions), policy.metric, rows=100)
+def released(policy, *queries):
+    plan = standard_plan(list(queries), policy.metric, n_records=100)
     noisy = np.arange(plan.workload.rows, dtype=np.int64)
     return build_release(plan, noisy, 100, LedgerReference("ledger.db", 1, "2026-01-01", "x", 1.0))
 
@@ -44,7 +44,7 @@ def read(release):
 def test_a_table_has_a_column_for_each_attribute_and_rows_in_the_order_asked(policy):
     release = released(policy, "count by age/10, sex")
     rows = read(release)
-    assert list(rows[0]) == ["question", "age", "sex", "value", "low", "high", "unit", "note", "label"]
+    assert list(rows[0]) == ["query", "age", "sex", "value", "low", "high", "unit", "note", "label"]
     assert [(r["age"], r["sex"]) for r in rows] == [("0–9", "M"), ("0–9", "F"), ("10–19", "M"), ("10–19", "F")]
     assert [r["value"] for r in rows] == ["0", "2", "1", "3"]  # whole counts as such, each with its own groups
     assert [r["label"] for r in rows] == ["age 0–9, M", "age 0–9, F", "age 10–19, M", "age 10–19, F"]
@@ -90,24 +90,19 @@ def test_ranges_prefixes_marginals_and_explicit_rows_have_their_groups(policy):
     assert [r["row"] for r in read(release)] == ["first", "second"]
 
 
-def test_json_carries_groups_and_label_and_releases_without_groups_are_still_read(policy):
+def test_json_carries_groups_and_label(policy):
     release = released(policy, "count by sex, value")
     data = json.loads(release.to_json())
     assert data["answers"][0]["groups"] == {"sex": "M", "value": "a,b"}
     assert data["answers"][0]["label"] == "M, a,b"
     assert from_json(release.to_json()) == release
-    for answer in data["answers"]:
-        del answer["groups"]
-    old = from_json(json.dumps(data))
-    assert list(read(old)[0]) == ["question", "value", "low", "high", "unit", "note", "label"]
-    assert [r["label"] for r in read(old)] == [r.label for r in release.answers]
 
 
 @pytest.mark.parametrize("name", ["label", "note"])
 def test_an_attribute_that_is_called_as_a_column_of_ours_stands_beside_it(name):
     policy = dx.Policy.parse(f'title = "T"\ndataset = "t"\n[attributes.{name}]\nvalues = ["x", "y"]\nepsilon = 1\n')
     release = released(policy, f"count by {name}")
-    columns = ["question", f"by {name}", "value", "low", "high", "unit", "note", "label"]
+    columns = ["query", f"by {name}", "value", "low", "high", "unit", "note", "label"]
     assert list(read(release)[0]) == columns
     frame = release.to_pandas()
     assert list(frame.columns) == columns
@@ -129,7 +124,7 @@ epsilon = 1
 
 def test_a_table_says_what_was_counted_and_not_only_what_was_asked():
     (row,) = read(released(dx.Policy.parse(CELLS), "count where affairs=0"))
-    assert row["question"] == "count where affairs 0 to below 0.5"
+    assert row["query"] == "count where affairs 0 to below 0.5"
     assert row["label"] == "count where affairs 0 to below 0.5"
 
 
@@ -143,19 +138,7 @@ def test_a_table_says_where_records_were_too_few_and_where_nothing_is_noisy():
 
 def test_rows_have_the_keys_that_programs_rely_on():
     (row,) = released(dx.Policy.parse(CELLS), "count where sex=M").rows()
-    assert list(row) == ["label", "groups", "value", "low", "high", "unit", "question"]
-
-
-@pytest.mark.parametrize(
-    "head",
-    ["sex,value,low,high,unit,question", "label,sex,value,low,high,unit,question,note"],
-)
-def test_tables_of_earlier_versions_are_replaced_as_ours_too(tmp_path, head):
-    release = released(dx.Policy.parse(CELLS), "count by sex")
-    (tmp_path / "r.csv").write_text(f"{head}\nM,1,0,2,,count by sex\n")
-    for _ in range(2):
-        release.save(tmp_path / "r.csv")
-    assert (tmp_path / "r.csv").read_text() == release.to_csv()
+    assert list(row) == ["label", "groups", "value", "low", "high", "unit", "query"]
 
 
 def test_groups_that_a_condition_leaves_empty_are_told_so_and_come_last(tmp_path):
@@ -164,7 +147,7 @@ def test_groups_that_a_condition_leaves_empty_are_told_so_and_come_last(tmp_path
     policy = dx.Policy.parse(
         'title = "T"\ndataset = "t"\n[attributes.town]\nvalues = "towns.csv"\nepsilon = 1\n', folder=tmp_path
     )
-    plan = standard_plan(["mean town.height by town.state where town.side=N"], policy.metric, rows=100_000)
+    plan = standard_plan(["mean town.height by town.state where town.side=N"], policy.metric, n_records=100_000)
     noisy = np.array([9_000 if scale else 0 for scale in plan.scales], dtype=np.int64)
     release = build_release(plan, noisy, 100_000, LedgerReference("ledger.db", 1, "2026-01-01", "x", 1.0))
     lines = release_lines(release)
@@ -175,7 +158,7 @@ def test_groups_that_a_condition_leaves_empty_are_told_so_and_come_last(tmp_path
     assert not any("exact" in line for line in lines[: max(nobody) + 1])
 
 
-def test_a_blank_label_is_made_visible_and_no_label_of_a_question_comes_twice():
+def test_a_blank_label_is_made_visible_and_no_label_of_a_query_comes_twice():
     policy = dx.Policy.parse(
         'title = "T"\ndataset = "t"\n[attributes.code]\nvalues = ["", " ", "x"]\nepsilon = 1\n'
         "[attributes.a]\nintegers = [1, 2]\nepsilon = 1\nper = 1\n"
@@ -184,9 +167,9 @@ def test_a_blank_label_is_made_visible_and_no_label_of_a_question_comes_twice():
     release = released(policy, "count by code", "count by b, a", "mean a by b", "mean b by a", "marginals 2")
     rows = read(release)
     assert [r["code"] for r in rows[:3]] == ["“”", "“ ”", "x"]
-    named = [(r["question"], r["label"]) for r in rows]
+    named = [(r["query"], r["label"]) for r in rows]
     assert len(set(named)) == len(named)
-    assert all(r["label"].strip() and r["question"] for r in rows)
+    assert all(r["label"].strip() and r["query"] for r in rows)
     assert [(r["b"], r["a"]) for r in rows[3:7]] == [("1", "1"), ("1", "2"), ("2", "1"), ("2", "2")]
 
 

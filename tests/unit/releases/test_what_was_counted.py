@@ -9,9 +9,10 @@ import pytest
 import dxprivacy as dx
 from contracts.methods import standard_plan
 from dxprivacy import metrics
-from dxprivacy.errors import NotVerified, QuestionError
+from dxprivacy.errors import NotVerified, QueryError
+from dxprivacy.mechanisms.linear.planning.limiting_pairs import limits
 from dxprivacy.mechanisms.uninformative import plan_warning
-from dxprivacy.output.text.plan_text import limits, pair_words
+from dxprivacy.output.text.plan_text import pair_words
 from dxprivacy.releases.release import from_json
 from dxprivacy.universe.attributes.integers import Integers
 from dxprivacy.universe.attributes.listed_values import Values
@@ -55,7 +56,7 @@ def policy():
 
 
 def planned(policy, *queries, **options):
-    return standard_plan(list(queries), policy.metric, rows=400, **options)
+    return standard_plan(list(queries), policy.metric, n_records=400, **options)
 
 
 def release_of(tmp_path, text, rows, *queries):
@@ -64,7 +65,7 @@ def release_of(tmp_path, text, rows, *queries):
     (tmp_path / "data.csv").write_text(rows)
     files = (tmp_path / "policy.toml", tmp_path / "data.csv")
     with dx.Session(*files, ledger=tmp_path / "ledger.db", new_ledger=True) as session:
-        return session.release(session.plan(*queries, share="100%"), anyway=True)
+        return session.release(session.plan(*queries, budget="100%"), anyway=True)
 
 
 def table(release):
@@ -93,7 +94,7 @@ def refuses(data):
     ],
 )
 def test_a_condition_beyond_the_range_of_the_policy_is_refused(policy, condition, instead):
-    with pytest.raises(QuestionError, match="reaches beyond the policy's range") as refused:
+    with pytest.raises(QueryError, match="reaches beyond the policy's range") as refused:
         dx.plan(f"count where {condition}", policy.metric)
     assert instead in [hint[0] for hint in refused.value.hints]
 
@@ -116,13 +117,13 @@ def test_a_range_beyond_the_policy_is_accepted_where_every_entry_is_valid():
         ("count where children>3", "count where children>3 (up to 8)"),
         ("count where children<3 or children>6", "count where children <3 (from 0) or >6 (up to 8)"),
         ("count where visit>=2026-03-01", "count where visit>=2026-03-01 (up to 2026-06-30)"),
-        ("share where sex=F among affairs=0", "share where sex=F among affairs 0 to below 0.5"),
+        ("proportion where sex=F among affairs=0", "proportion where sex=F among affairs 0 to below 0.5"),
         ("mean children where affairs=0..2 within 3", "mean children where affairs 0 to below 2 within 3"),
     ],
 )
 def test_the_column_of_the_query_says_what_was_counted(tmp_path, query, counted):
     release = release_of(tmp_path, POLICY, ROWS, query)
-    assert {row["question"] for row in table(release)} == {counted}
+    assert {row["query"] for row in table(release)} == {counted}
     assert list(verify_data(json.loads(release.to_json())))
 
 
@@ -134,17 +135,17 @@ def test_the_column_of_the_query_says_what_was_counted(tmp_path, query, counted)
 def test_a_pair_of_numbers_names_its_attribute(attribute, more):
     budgets = {"x": {"epsilon": 1, "per": 1} if attribute.span else 1} | dict.fromkeys([a.name for a in more], 9)
     metric = metrics.attributes(Universe([attribute, *more]), budgets)
-    plan = standard_plan("count where x=0", metric, rows=100)
+    plan = standard_plan("count where x=0", metric, n_records=100)
     assert pair_words(plan.metric, limits(plan)[0].pair) == "x 0 – x 1"
 
 
 def test_a_warning_shows_the_figures_of_each_query_beside_it(policy):
-    plan = planned(policy, "count by sex", "mean affairs", "sum children", share="0.1%")
+    plan = planned(policy, "count by sex", "mean affairs", "sum children", budget="0.1%")
     text, whole = plan_warning(plan)
-    first, second, more = text.removeprefix("no better than a guess: ").split("; ")
+    first, second, more = text.removeprefix("uninformative: ").split("; ")
     assert whole
     assert more == "1 more"
-    by_title = {title: [k for k, a in enumerate(plan.workload.answers) if a.question == q]
+    by_title = {title: [k for k, a in enumerate(plan.workload.answers) if a.query == q]
                 for q, title in enumerate(plan.workload.titles)}  # fmt: skip
     for told in (first, second):
         title = told.partition(" (")[0]
@@ -187,7 +188,7 @@ def test_a_blurred_count_of_regions_states_its_bias_in_its_row(tmp_path):
 def test_a_release_marks_the_targets_it_missed(tmp_path):
     query = "mean children by sex within 1.5"
     release = release_of(tmp_path, POLICY, ROWS, query)  # errors are for groups of 200; there are 8 women
-    plan = planned(dx.Policy.parse(POLICY), query, share="100%")
+    plan = planned(dx.Policy.parse(POLICY), query, budget="100%")
     assert all(error.half_width <= 1.5 for error in plan.errors)
     notes = {row["sex"]: row["note"] for row in table(release)}
     assert notes["M"] == ""

@@ -1,4 +1,4 @@
-"""Attributes that no question touches change nothing: the same plan, release and ledger in a universe of any size."""
+"""Attributes that no query touches change nothing: the same plan, release and ledger in a universe of any size."""
 
 import json
 
@@ -20,7 +20,7 @@ per = 2
 values = ["M", "F"]
 epsilon = 1.0
 """
-QUESTIONS = ("count by sex, age", "mean age by sex", "count where age=3..6", "marginals 2 of age/5, sex")
+QUERIES = ("count by sex, age", "mean age by sex", "count where age=3..6", "marginals 2 of age/5, sex")
 
 
 def more(attributes: int, size: int) -> str:
@@ -43,11 +43,11 @@ def session(tmp_path, people, name, text):
 @pytest.mark.parametrize(("attributes", "size"), [(3, 5), (12, 40), (30, 60)], ids=["small", "large", "beyond 64 bits"])
 def test_attributes_that_nobody_asks_about_change_nothing(tmp_path, people, attributes, size):
     with session(tmp_path, people, "small", SMALL) as small:
-        first = small.plan(*QUESTIONS, share="20%")
+        first = small.plan(*QUERIES, budget="20%")
         with session(tmp_path, people, "large", SMALL + more(attributes, size)) as large:
-            second = large.plan(*QUESTIONS, share="20%")
+            second = large.plan(*QUERIES, budget="20%")
             assert second.scales == pytest.approx(first.scales, rel=1e-9)
-            assert second.certificate.ratio <= second.share
+            assert second.certificate.ratio <= second.budget
             assert second.worst_epsilon == pytest.approx(first.worst_epsilon)
             release = large.release(second, anyway=True)
             assert len(release.answers) == len(small.release(first, anyway=True).answers)
@@ -58,7 +58,7 @@ def test_attributes_that_nobody_asks_about_change_nothing(tmp_path, people, attr
             told = large.ledger.tell_apart({"sex": "M"}, {"sex": "F"})
             assert told.spent == pytest.approx(small.ledger.tell_apart({"sex": "M"}, {"sex": "F"}).spent)
             assert told.left == pytest.approx(told.allowed - told.spent, rel=1e-6)
-            inside = large.plan("count by sex", inside_ledger=True, share="50%")
+            inside = large.plan("count by sex", inside_ledger=True, budget="50%")
             assert large.release(inside)
             assert large.ledger.verify() > 0
 
@@ -67,7 +67,7 @@ def test_answers_of_a_wide_universe_are_those_of_its_attributes(tmp_path, people
     """Without noise that hides it: scales so small that nothing is added."""
     text = (SMALL + more(30, 60)).replace("epsilon = 1.0", "epsilon = 1000000")
     with session(tmp_path, people, "wide", text) as wide:
-        plan = wide.plan("count by sex, age", share=1, method="same-scale")
+        plan = wide.plan("count by sex, age", budget="100%", method="same-scale")
         values = [row.value for row in wide.release(plan).answers]
     truth = [int(((people.sex == s) & (people.age == a)).sum()) for a in range(10) for s in "MF"]
     assert sorted(values) == sorted(truth)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dxprivacy.engines import open_source
-from dxprivacy.engines.packing import Packing, merged, together
+from dxprivacy.engines.fields import Packing, merged, together
 from dxprivacy.errors import TooLarge, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.queries.asking import gather
@@ -27,12 +27,12 @@ def people():
     return open_source(frame), universe
 
 
-QUESTIONS = ("count by a0, a1", "count by a1, job", "sum a2 by a3", "count where a4=1..3", "count")
+QUERIES = ("count by a0, a1", "count by a1, job", "sum a2 by a3", "count where a4=1..3", "count")
 
 
 def test_one_histogram_and_several_give_the_same_answers(people, monkeypatch):
     source, universe = people
-    workload = gather(*QUESTIONS).on(universe)
+    workload = gather(*QUERIES).on(universe)
     whole = workload.answer(source.count(universe).counts)
     asked = workload.asks
     one = count_records.count(source, universe, asked, 400)
@@ -55,7 +55,7 @@ def test_what_was_not_counted_cannot_be_asked(people):
     assert not any(ch.isdigit() for ch in repr(histogram.tables[0]).replace("a0", "").replace("a1", ""))
 
 
-def test_every_question_is_among_one_of_the_projections():
+def test_every_query_is_among_one_of_the_projections():
     universe = Universe([Integers(name=f"a{k}", low=0, high=999, has_other=False) for k in range(6)])
     asked = [(0, 1), (1, 2), (3, 4), (5,), (0,), ()]
     for records in (10, 10**6, 10**12):

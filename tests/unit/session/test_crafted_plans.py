@@ -33,7 +33,7 @@ def crafted(session, tmp_path):
     """Loads and releases a plan file that was changed by somebody who knows how seals are made."""
 
     def release(change, asked=None):
-        data = session.plan(asked or dx.matrix([[1, 0, 1, 0]]), share="10%", method="same-scale").to_dict()
+        data = session.plan(asked or dx.matrix([[1, 0, 1, 0]]), budget="10%", method="same-scale").to_dict()
         data.pop("seal")
         change(data)
         (tmp_path / "plan.json").write_text(json.dumps(sealed(data)))
@@ -42,8 +42,8 @@ def crafted(session, tmp_path):
     return release
 
 
-def set_in_question(key, value):
-    return lambda data: data["questions"][0].update({key: value})
+def set_in_query(key, value):
+    return lambda data: data["queries"][0].update({key: value})
 
 
 @pytest.mark.parametrize(
@@ -61,29 +61,29 @@ def set_in_question(key, value):
 )
 def test_a_factor_or_bias_that_no_plan_has_is_refused_before_anything_is_spent(session, crafted, key, value):
     with pytest.raises(DxError, match="damaged"):
-        crafted(set_in_question(key, value))
+        crafted(set_in_query(key, value))
     assert session.ledger.entries() == []
 
 
-@pytest.mark.parametrize("share", ["1e-400000000", "0.5", " 1/2", "1_0/20", 0.1])
-def test_a_share_is_read_as_a_fraction_and_as_nothing_else(session, crafted, share):
+@pytest.mark.parametrize("budget", ["1e-400000000", "0.5", " 1/2", "1_0/20", 0.1])
+def test_a_share_is_read_as_a_fraction_and_as_nothing_else(session, crafted, budget):
     with pytest.raises(DxError, match="damaged"):
-        crafted(lambda data: data.update(share=share))
+        crafted(lambda data: data.update(budget=budget))
     assert session.ledger.entries() == []
 
 
 EMPTY = {"rows": [], "columns": [], "entries": [], "factor": "1", "bias": "0", "labels": []}
 STEPS = {"ask": "steps", "of": "town", "rows": [], "values": [], "jumps": [], "factor": "1"}
 SHAPES = {
-    "asked": lambda data: data.update(questions=[{"ask": "matrix", "shape": [100_000_000, 4], **EMPTY}]),
+    "asked": lambda data: data.update(queries=[{"ask": "matrix", "shape": [100_000_000, 4], **EMPTY}]),
     "counted": lambda data: data.update(
-        measured={"how": "least squares", "questions": [{"ask": "matrix", "shape": [100_000_000, 4], **EMPTY}]}
+        measured={"how": "least squares", "queries": [{"ask": "matrix", "shape": [100_000_000, 4], **EMPTY}]}
     ),
     "steps": lambda data: data.update(
-        measured={"how": "least squares", "questions": [{**STEPS, "shape": [50_000_000, 1]}]}
+        measured={"how": "least squares", "queries": [{**STEPS, "shape": [50_000_000, 1]}]}
     ),
     "a row of many": lambda data: data.update(
-        questions=[{"ask": "row", "row": 0, "of": {"ask": "matrix", "shape": [100_000_000, 4], **EMPTY}}]
+        queries=[{"ask": "row", "row": 0, "of": {"ask": "matrix", "shape": [100_000_000, 4], **EMPTY}}]
     ),
 }
 
@@ -97,18 +97,18 @@ def test_rows_that_exist_in_a_shape_alone_take_no_memory(crafted, change):
     tracemalloc.stop()
 
 
-def test_a_plan_of_too_many_questions_is_refused_by_their_number(session, crafted, monkeypatch):
-    with pytest.raises(DxError, match="10,001 questions; it can hold 10,000"):
-        crafted(lambda data: data.update(questions=data["questions"] * 10_001))
-    monkeypatch.setattr(plans, "MOST_QUESTIONS", 2)
-    assert session.plan("count", "count by town", share="10%")
-    with pytest.raises(DxError, match="3 questions; it can hold 2"):
-        session.plan("count", "count by town", "count where town=Bonn", share="10%")
+def test_a_plan_of_too_many_queries_is_refused_by_their_number(session, crafted, monkeypatch):
+    with pytest.raises(DxError, match="10,001 queries; it can hold 10,000"):
+        crafted(lambda data: data.update(queries=data["queries"] * 10_001))
+    monkeypatch.setattr(plans, "MOST_QUERIES", 2)
+    assert session.plan("count", "count by town", budget="10%")
+    with pytest.raises(DxError, match="3 queries; it can hold 2"):
+        session.plan("count", "count by town", "count where town=Bonn", budget="10%")
 
 
 def test_counts_far_beyond_all_are_rehearsed_before_anything_is_spent(session, monkeypatch):
     """What fails for some noise only would fail after the cost was reserved."""
-    plan = session.plan("count by town", share="10%", method="same-scale")
+    plan = session.plan("count by town", budget="10%", method="same-scale")
     real, seen = type(plan).interval, []
 
     def interval(self, answer, rows, records):

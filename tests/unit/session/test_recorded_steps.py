@@ -31,7 +31,7 @@ class Never:
     def together(self, family):
         raise AssertionError("drawn twice")
 
-    def choose(self, scores, scales, *, flip=False):
+    def select(self, scores, scales, *, flip=False):
         raise AssertionError("drawn twice")
 
 
@@ -53,19 +53,19 @@ def ledger(tmp_path):
 
 
 def test_a_run_is_reserved_step_by_step_and_stays_within_its_share(ledger):
-    plan = plan_mwem(ROWS, D, records=100, rounds=3, share="60%")
+    plan = plan_mwem(ROWS, D, n_records=100, rounds=3, budget="60%")
     found = run_mwem(plan, counted, Recorded(ledger, plan.request[:16]), SystemNoise())
     entries = ledger.entries()
-    assert [e.request.split(" ", 1)[1] for e in entries][:2] == ["round 1 choice", "round 1 measurement"]
+    assert [e.request.split(" ", 1)[1] for e in entries][:2] == ["round 1 selection", "round 1 measurement"]
     assert len(entries) == 6
-    assert sum(e.share for e in entries) <= plan.share
+    assert sum(e.budget for e in entries) <= plan.budget
     for i, j in ((0, 1), (1, 4), (0, 5)):
-        assert ledger.spent.exact(i, j) == found.cost.exact(i, j) <= plan.share * D.exact(i, j)
+        assert ledger.spent.exact(i, j) == found.cost.exact(i, j) <= plan.budget * D.exact(i, j)
     ledger.verify()
 
 
 def test_the_same_run_again_returns_what_was_kept_and_spends_nothing(ledger):
-    plan = plan_mwem(ROWS, D, records=100, rounds=2)
+    plan = plan_mwem(ROWS, D, n_records=100, rounds=2)
     first = run_mwem(plan, counted, Recorded(ledger, "r"), SystemNoise())
     again = run_mwem(plan, lambda: pytest.fail("data read again"), Recorded(ledger, "r"), Never())
     assert np.array_equal(first.histogram, again.histogram)
@@ -74,7 +74,7 @@ def test_the_same_run_again_returns_what_was_kept_and_spends_nothing(ledger):
 
 
 def test_after_a_crash_answered_steps_stay_and_the_one_in_between_is_spent(ledger):
-    plan = plan_mwem(ROWS, D, records=100, rounds=2)
+    plan = plan_mwem(ROWS, D, n_records=100, rounds=2)
     with pytest.raises(KeyboardInterrupt):
         run_mwem(plan, counted, Recorded(ledger, "r"), CrashesAt(2))
     assert len(ledger.entries()) == 4  # all reserved, the last one without an answer
@@ -93,18 +93,18 @@ def test_rows_of_tables_sums_and_ranges_are_kept_as_what_they_are(tmp_path):
     d = metrics.attributes(universe, {"sex": 1, "age": {"epsilon": 1, "per": 2}, "w": "inf"})
     asked = gather("count by w", "marginals 2", "sum age by sex", "prefixes age", "mean age where sex=F")
     counts = np.random.default_rng(0).integers(0, 9, universe.size)
-    plan = plan_mwem(asked, d, records=int(counts.sum()), rounds=12, passes=3)
+    plan = plan_mwem(asked, d, n_records=int(counts.sum()), rounds=12, passes=3)
     with Ledger.open(tmp_path / "more.db", d, dataset="d", new_ledger=True) as ledger:
         found = run_mwem(plan, lambda: Histogram.of(universe, counts), Recorded(ledger, "r"), SystemNoise())
-        assert [e.request for e in ledger.entries()][:2] == ["r public answers", "r round 1 choice"]
+        assert [e.request for e in ledger.entries()][:2] == ["r public answers", "r round 1 selection"]
         assert len(found.measurements) == 12 + len(plan.public) > 12
-        assert sum(e.share for e in ledger.entries()) <= 1
+        assert sum(e.budget for e in ledger.entries()) <= 1
         ledger.verify()
     assert found.answers().shape == (len(plan.workload.answers),)
 
 
 def test_a_second_run_does_not_fit_beside_a_full_one(ledger):
-    plan = plan_mwem(ROWS, D, records=100, rounds=2)
+    plan = plan_mwem(ROWS, D, n_records=100, rounds=2)
     run_mwem(plan, counted, Recorded(ledger, "one"), SystemNoise())
     before = len(ledger.entries())
 
@@ -119,13 +119,13 @@ def test_a_second_run_does_not_fit_beside_a_full_one(ledger):
 
 
 def test_what_was_kept_of_a_step_is_checked(ledger):
-    plan = plan_mwem(ROWS, D, records=100, rounds=1)
+    plan = plan_mwem(ROWS, D, n_records=100, rounds=1)
 
     class Kept:
         def __init__(self, text):
             self.text = text
 
-        def step(self, cost, questions, name, act, *, asked=None):
+        def step(self, cost, queries, name, act, *, asked=None):
             return self.text
 
     for text in ("", "{}", '{"row": 7}', '{"row": -1}', '{"row": true}', '{"row": "0"}', "[1]"):

@@ -54,7 +54,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 def test_whatever_breaks_the_text_breaks_it_before_anything_is_spent(session, broken, monkeypatch):
-    plan = session.plan("count by town", share="10%", method="same-scale")
+    plan = session.plan("count by town", budget="10%", method="same-scale")
 
     def fail(*_, **__):
         raise ValueError("Exceeds the limit (4300 digits) for integer string conversion")
@@ -67,9 +67,9 @@ def test_whatever_breaks_the_text_breaks_it_before_anything_is_spent(session, br
     assert session.release(plan, anyway=True).rows()
 
 
-@pytest.mark.parametrize("broken", ["guarantee_of", "ChoiceRelease.to_json"])
+@pytest.mark.parametrize("broken", ["guarantee_of", "SelectionRelease.to_json"])
 def test_a_choice_that_cannot_be_told_is_not_made(session, broken, monkeypatch):
-    choice = session.plan_choice("most common town", share="10%")
+    selection = session.plan_selection("most common town", budget="10%")
 
     def fail(*_, **__):
         raise ValueError("no text")
@@ -77,20 +77,20 @@ def test_a_choice_that_cannot_be_told_is_not_made(session, broken, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(f"dxprivacy.mechanisms.selection.selection_release.{broken}", fail)
         with pytest.raises(ValueError, match="no text"):
-            session.choose(choice, anyway=True)
+            session.select(selection, anyway=True)
     assert session.ledger.entries() == []
-    assert session.choose(choice, anyway=True).chosen in (*TOWNS, "other")
+    assert session.select(selection, anyway=True).chosen in (*TOWNS, "other")
 
 
 def test_the_invented_counts_are_not_those_of_the_data(session, monkeypatch):
     monkeypatch.setattr(session.source, "count", lambda universe: pytest.fail("the data was counted"))
     monkeypatch.setattr(session.ledger, "reserve", lambda *_, **__: (_ for _ in ()).throw(LedgerError("stop")))
     with pytest.raises(LedgerError, match="stop"):
-        session.release(session.plan("count by town", share="10%", method="same-scale"), anyway=True)
+        session.release(session.plan("count by town", budget="10%", method="same-scale"), anyway=True)
 
 
 def test_a_ledger_damaged_meanwhile_is_noticed_before_the_next_release(session):
-    session.release(session.plan("count by town", share="10%", method="same-scale"), anyway=True)
+    session.release(session.plan("count by town", budget="10%", method="same-scale"), anyway=True)
     path = session.ledger.path
     for file in (path, path.with_name(path.name + "-wal")):
         content = bytearray(file.read_bytes())
@@ -100,7 +100,7 @@ def test_a_ledger_damaged_meanwhile_is_noticed_before_the_next_release(session):
             at = content.find(b'"noisy": [', at + 1)
         file.write_bytes(bytes(content))
     with pytest.raises(LedgerError):
-        session.release(session.plan("count", share="10%"))
+        session.release(session.plan("count", budget="10%"))
 
 
 def test_certificates_are_shortened_upwards():

@@ -60,7 +60,7 @@ def open_session(folder, **more):
 
 def test_a_plan_that_takes_more_than_its_share_is_refused_before_anything_is_reserved(survey):
     with open_session(survey) as session:
-        plan = session.plan("count by sex", share="50%")
+        plan = session.plan("count by sex", budget="50%")
         cheat = replace(plan, scales=tuple(s * 0.9 for s in plan.scales))
         with pytest.raises(NotCertified):
             session.release(cheat)
@@ -70,7 +70,11 @@ def test_a_plan_that_takes_more_than_its_share_is_refused_before_anything_is_res
 def test_table_count_sum_and_mean_end_to_end(survey):
     with open_session(survey) as session:
         plan = session.plan(
-            dx.table("sex"), dx.count(sex="F", age=(18, 65)), dx.sum_of("age", by="sex"), dx.mean_of("age"), share="50%"
+            dx.table("sex"),
+            dx.count(sex="F", age=(18, 65)),
+            dx.sum_of("age", by="sex"),
+            dx.mean_of("age"),
+            budget="50%",
         )
         release = session.release(plan)
     assert [r["label"] for r in release.rows()] == [
@@ -80,7 +84,7 @@ def test_table_count_sum_and_mean_end_to_end(survey):
     assert 30 < release.rows()[-1]["value"] < 70
     assert release.records == 2_000
     frame = release.to_pandas()
-    assert list(frame.columns) == ["question", "sex", "value", "low", "high", "unit", "note", "label"]
+    assert list(frame.columns) == ["query", "sex", "value", "low", "high", "unit", "note", "label"]
     assert list(frame["sex"]) == ["M", "F", "", "M", "F", ""]
 
 
@@ -100,7 +104,7 @@ def test_the_same_plan_returns_the_stored_release_and_draws_no_noise(survey):
 
 def test_a_named_request_answers_anew_at_full_cost(survey):
     with open_session(survey) as session:
-        plan = session.plan("count by sex", share="50%")
+        plan = session.plan("count by sex", budget="50%")
         session.release(plan)
         session.release(plan, request="again")
         assert len(session.ledger.entries()) == 2
@@ -108,7 +112,7 @@ def test_a_named_request_answers_anew_at_full_cost(survey):
             session.release(plan, request="third")
 
 
-@pytest.mark.parametrize("method", ["same-scale", "consistent"])
+@pytest.mark.parametrize("method", ["same-scale", "k-norm"])
 def test_nothing_is_counted_before_the_reservation(survey, method):
     with open_session(survey) as session:
         steps = []
@@ -128,7 +132,7 @@ def test_nothing_is_counted_before_the_reservation(survey, method):
 
 def test_a_refused_budget_reads_no_data(survey):
     with open_session(survey) as session:
-        session.release(session.plan("count by sex", share=1))
+        session.release(session.plan("count by sex", budget="100%"))
         session.source.count = lambda u: pytest.fail("data was read")
         with pytest.raises(BudgetExceeded):
             session.release(session.plan("count by sex, age/10"), anyway=True)
@@ -136,15 +140,15 @@ def test_a_refused_budget_reads_no_data(survey):
 
 def test_a_crash_after_the_reservation_burns_budget_and_answers_nothing(survey):
     with open_session(survey) as session:
-        plan = session.plan("count by sex", share="50%")
+        plan = session.plan("count by sex", budget="50%")
         session.source.count = lambda u: (_ for _ in ()).throw(KeyboardInterrupt)
         with pytest.raises(KeyboardInterrupt):
             session.release(plan)
     with open_session(survey) as session:
         assert len(session.ledger.entries()) == 1
         with pytest.raises(LedgerError, match="never answered"):
-            session.release(session.plan("count by sex", share="50%"))
-        session.release(session.plan("count by sex", share="50%"), request="second try")
+            session.release(session.plan("count by sex", budget="50%"))
+        session.release(session.plan("count by sex", budget="50%"), request="second try")
 
 
 def test_no_true_answer_and_no_record_is_in_any_file(survey):
@@ -174,7 +178,7 @@ def test_a_release_file_holds_what_is_needed_to_check_it(survey):
     assert len(data["guarantee"]) == 3
     assert data["certificate"]["ratio"] == "1/10"
     assert data["ledger"]["entry"] == 1
-    assert {"request", "universe", "scales", "questions", "policy", "share", "worst_case_epsilon"} <= set(data)
+    assert {"request", "universe", "scales", "queries", "policy", "budget", "worst_case_epsilon"} <= set(data)
 
 
 def test_a_release_that_cannot_be_written_is_not_lost(survey):

@@ -44,9 +44,9 @@ class CountedNoise(SystemNoise):
         self._drawn()
         return super().together(family)
 
-    def choose(self, scores, scales, *, flip=False):
+    def select(self, scores, scales, *, flip=False):
         self._drawn()
-        return super().choose(scores, scales, flip=flip)
+        return super().select(scores, scales, flip=flip)
 
 
 @pytest.fixture
@@ -71,11 +71,11 @@ OPTIONS = {"direct": {"method": "direct"}, "mwem": {"method": "mwem", "rounds": 
 PLANS = {}
 
 
-def plan(session, method, share="100%"):
+def plan(session, method, budget="100%"):
     """A plan knows no data: one for all tests, unless the policy is another one."""
-    key = (session.policy.digest, method, share)
+    key = (session.policy.digest, method, budget)
     if key not in PLANS:
-        PLANS[key] = session.plan_synthesis(*ASKED, **OPTIONS[method], share=share)
+        PLANS[key] = session.plan_synthesis(*ASKED, **OPTIONS[method], budget=budget)
     return PLANS[key]
 
 
@@ -88,36 +88,36 @@ def test_planning_spends_nothing_and_draws_nothing(session):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_records_are_as_many_as_people_and_read_back(session, method, town):
-    made = session.synthesize(plan(session, method, share="50%"))
+    made = session.synthesize(plan(session, method, budget="50%"))
     assert made.records.number == 300
     path = made.records.save(town / "synthetic.csv")
     assert (open_source(path).count(session.policy.universe).counts == made.records.counts).all()
     assert len(made.report.answers) == 13
     assert not made.replayed
-    spent = sum(entry.share for entry in session.ledger.entries())
+    spent = sum(entry.budget for entry in session.ledger.entries())
     assert 0 < spent <= 0.5
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_plan_again_gives_the_same_records_at_no_cost(session, method):
-    first = session.synthesize(plan(session, method, share="50%"))
+    first = session.synthesize(plan(session, method, budget="50%"))
     entries, draws = len(session.ledger.entries()), session._noise.draws
-    again = session.synthesize(session.plan_synthesis(*ASKED, **OPTIONS[method], share="50%"))
+    again = session.synthesize(session.plan_synthesis(*ASKED, **OPTIONS[method], budget="50%"))
     assert again.replayed
     assert (again.records.counts == first.records.counts).all()
     assert again.report.to_dict() == first.report.to_dict()
     assert (len(session.ledger.entries()), session._noise.draws) == (entries, draws)
-    anew = session.synthesize(plan(session, method, share="50%"), request="second")
+    anew = session.synthesize(plan(session, method, budget="50%"), request="second")
     assert not anew.replayed
     assert len(session.ledger.entries()) == 2 * entries
 
 
 def test_a_direct_fit_is_an_ordinary_release_and_a_run_of_mwem_two_entries_a_round(session):
-    direct = session.synthesize(plan(session, "direct", share="50%"))
+    direct = session.synthesize(plan(session, "direct", budget="50%"))
     assert direct.entries == (1,)
     assert direct.release is not None
     assert [a.released for a in direct.report.answers] == list(direct.release.answers)
-    rounds = session.synthesize(plan(session, "mwem", share="50%"))
+    rounds = session.synthesize(plan(session, "mwem", budget="50%"))
     assert rounds.entries == tuple(range(2, 10))
     assert rounds.release is None
     assert len(rounds.report.compared) == 4
@@ -148,7 +148,7 @@ def test_a_run_that_was_cut_off_draws_nothing_twice(town):
         with dx.Session(
             town / "policy.toml", town / "people.csv", ledger=town / "ledger.db", noise=noise, new_ledger=True
         ) as session:
-            made = session.synthesize(plan(session, "mwem", share="50%"))
+            made = session.synthesize(plan(session, "mwem", budget="50%"))
         return noise, made
 
     with pytest.raises(RuntimeError, match="power cut"):
@@ -169,33 +169,33 @@ def test_a_run_is_taken_up_where_it_stood(town, monkeypatch):
 
     real, calls = recorded_steps.Recorded.step, []
 
-    def step(self, cost, questions, name, act, *, asked=None):
+    def step(self, cost, queries, name, act, *, asked=None):
         calls.append(name)
         if len(calls) == 4:
             raise KeyboardInterrupt
-        return real(self, cost, questions, name, act)
+        return real(self, cost, queries, name, act)
 
     with session(CountedNoise()) as first:
         monkeypatch.setattr(recorded_steps.Recorded, "step", step)
         with pytest.raises(KeyboardInterrupt):
-            first.synthesize(plan(first, "mwem", share="50%"))
+            first.synthesize(plan(first, "mwem", budget="50%"))
     monkeypatch.setattr(recorded_steps.Recorded, "step", real)
     noise = CountedNoise()
     with session(noise) as second:
-        made = second.synthesize(plan(second, "mwem", share="50%"))
+        made = second.synthesize(plan(second, "mwem", budget="50%"))
         assert made.entries == tuple(range(1, 9))
         assert not made.replayed
     assert noise.draws == 8 - 3
 
 
 def test_a_small_database_is_one_entry_and_its_bounds_are_the_intervals(session):
-    planned = session.plan_synthesis("count by sex", method="smalldb", share=1)
+    planned = session.plan_synthesis("count by sex", method="smalldb", budget="100%")
     made = session.synthesize(planned)
     assert made.entries == (1,)
     assert made.records.number == 300
     for answer, bound in zip(made.report.answers, planned.made.bounds, strict=True):
         assert answer.released.high - answer.released.value == pytest.approx(bound)
-    again = session.synthesize(session.plan_synthesis("count by sex", method="smalldb", share=1))
+    again = session.synthesize(session.plan_synthesis("count by sex", method="smalldb", budget="100%"))
     assert again.replayed
     assert (again.records.counts == made.records.counts).all()
 
@@ -209,7 +209,7 @@ def test_what_does_not_depend_on_the_data_costs_nothing(session):
 
 def test_progress_tells_round_numbers_only(session):
     told = []
-    session.synthesize(plan(session, "mwem", share="50%"), progress=lambda *news: told.append(news))
+    session.synthesize(plan(session, "mwem", budget="50%"), progress=lambda *news: told.append(news))
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
@@ -228,7 +228,7 @@ def test_impossible_numbers_of_records_are_refused_before_anything_is_spent(sess
 
 
 def test_nothing_shows_a_record_or_a_true_answer(session):
-    made = session.synthesize(plan(session, "mwem", share="50%"))
+    made = session.synthesize(plan(session, "mwem", budget="50%"))
     for text in (repr(made), str(made), json.dumps(made.to_dict()), repr(made.synthetic), repr(made.records)):
         assert "Planted" not in text
     assert "counts" not in repr(made)
@@ -246,7 +246,7 @@ def test_other_plans_and_other_policies_are_refused(session, town):
 
 
 def test_where_the_number_of_records_is_private_only_a_direct_fit_works(town):
-    text = 'unit = "add-remove"\nepsilon_presence = 1.0\nmax_records = 1000' + POLICY
+    text = 'neighbors = "add-remove"\nepsilon_presence = 1.0\nmax_records = 1000' + POLICY
     (town / "private.toml").write_text(text, encoding="utf-8")
     with dx.Session(town / "private.toml", town / "people.csv", ledger=town / "private.db", new_ledger=True) as session:
         with pytest.raises(UsageError, match="private"):
@@ -275,7 +275,7 @@ def test_synthetic_answers_are_close_to_released_ones(session):
 
 
 def test_where_the_number_of_records_is_private_nobody_is_made_up_where_nothing_was_counted(town):
-    text = 'unit = "add-remove"\nepsilon_presence = 1.0\nmax_records = 1000' + POLICY
+    text = 'neighbors = "add-remove"\nepsilon_presence = 1.0\nmax_records = 1000' + POLICY
     (town / "private.toml").write_text(text, encoding="utf-8")
     with dx.Session(town / "private.toml", town / "people.csv", ledger=town / "private.db", new_ledger=True) as session:
         made = session.synthesize(session.plan_synthesis("count by sex", method="direct"))

@@ -44,7 +44,7 @@ KINDS = {
     "integers": Integers(name="age", low=-3, high=12),
     "written integers": Integers(name="age", low=-3, high=1200, format="1.234,5"),
     "numbers": Numbers(name="income", column="inc,eur", low=0, high=1, step="0.1"),
-    "thirds": Numbers(name="share", low=Fraction(-1, 3), high=Fraction(1), step=Fraction(1, 3)),
+    "thirds": Numbers(name="budget", low=Fraction(-1, 3), high=Fraction(1), step=Fraction(1, 3)),
     "written numbers": Numbers(name="income", low=-1000, high=2000, step="0.5", format="1.234,5"),
     "clamped numbers": Numbers(name="income", low=0, high=3000, step=1000, clamp=True),
     "tiny steps": Numbers(name="x", low=1_000_000, high="1000000.000001", step="0.0000001"),

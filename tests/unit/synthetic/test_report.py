@@ -8,10 +8,10 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
-from dxprivacy.output.text.report_text import report_lines
+from dxprivacy.output.text.synthesis_text import report_lines
 from dxprivacy.queries.asking import gather
 from dxprivacy.releases.release import Row
-from dxprivacy.synthetic.synthesis_report import Compared, Report, compare, synthetic_answers
+from dxprivacy.synthetic.synthesis_report import ComparedAnswer, Report, compare, synthetic_answers
 from dxprivacy.wording import plain
 
 HOUSEHOLD = Path(__file__).parents[3] / "examples" / "household"
@@ -24,7 +24,7 @@ def row(label="M", value=10.0, width=5.0, **more):
 
 
 def compared(synthetic, released=None, label="M"):
-    return Compared(label, "count by sex", "", synthetic, released)
+    return ComparedAnswer(label, "count by sex", "", synthetic, released)
 
 
 def test_counts_sums_and_means_are_those_of_the_records():
@@ -90,7 +90,7 @@ def test_a_report_of_a_real_release_is_written_and_holds_no_true_answer(tmp_path
     with dx.Session(
         HOUSEHOLD / "policy.toml", HOUSEHOLD / "people.csv", ledger=tmp_path / "ledger.db", new_ledger=True
     ) as session:
-        plan = session.plan("count by sex", "mean age", share="25%")
+        plan = session.plan("count by sex", "mean age", budget="25%")
         release = session.release(plan)
     counts = np.random.default_rng(0).multinomial(
         2000, np.full(plan.metric.universe.cells, 1 / plan.metric.universe.cells)

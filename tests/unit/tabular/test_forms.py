@@ -14,7 +14,7 @@ import dxprivacy as dx
 from contracts.methods import standard_plan
 from dxprivacy.errors import UsageError
 from dxprivacy.mechanisms.linear.release_answers import build_release
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.tabular import NUMBER, TEXT, Columns, Tabular
 
 POLICY = (
@@ -32,7 +32,7 @@ def policy():
 
 @pytest.fixture
 def plan(policy):
-    return standard_plan(["count by sex, Sex", "mean age by sex", "count where sex=F"], policy.metric, rows=100)
+    return standard_plan(["count by sex, Sex", "mean age by sex", "count where sex=F"], policy.metric, n_records=100)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def chosen(tmp_path):
     with dx.Session(
         dx.Policy.parse(POLICY), tmp_path / "people.csv", ledger=tmp_path / "l.db", new_ledger=True
     ) as session:
-        return session.choose(session.plan_choice("most common sex"), anyway=True)
+        return session.select(session.plan_selection("most common sex"), anyway=True)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_whatever_reads_arrow_reads_a_release_again_and_again(release):
 
 
 def test_types_are_declared_and_not_guessed_from_what_was_released(release):
-    whole = {"question", "sex", "Sex", "unit", "note", "label"}
+    whole = {"query", "sex", "Sex", "unit", "note", "label"}
     for field in release.to_arrow().schema:
         assert field.type == (pyarrow.string() if field.name in whole else pyarrow.float64()), field
     nothing = Columns.of([("a", TEXT), ("b", NUMBER)], [])
@@ -93,7 +93,7 @@ def test_types_are_declared_and_not_guessed_from_what_was_released(release):
 
 
 def test_names_that_differ_in_capitals_only_stay_two_columns(release):
-    assert release.to_arrow().column_names[:3] == ["question", "sex", "Sex"]
+    assert release.to_arrow().column_names[:3] == ["query", "sex", "Sex"]
 
 
 class _Held(Tabular):

@@ -14,11 +14,11 @@ from contracts.methods import standard_plan
 from dxprivacy.errors import UsageError, one_line
 from dxprivacy.mechanisms.linear.release_answers import build_release
 from dxprivacy.output.text.release_text import release_lines
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
+from dxprivacy.tabular.latex import Printed, PrintedTable
 from dxprivacy.tabular.latex import escaped as in_latex
 from dxprivacy.tabular.markdown import escaped as in_markdown
 from dxprivacy.tabular.markdown import markdown
-from dxprivacy.tabular.printed_table import Printed, PrintedTable
 
 HOSTILE = [
     "a|b", "a\\|b", "\\", "\\\\", "`code`", "**bold**", "_it_", "<script>alert(1)</script>", "<!-- x", "&lt;", "&#35;",
@@ -81,7 +81,7 @@ def release():
         "[attributes.age]\nintegers = [0, 99]\nepsilon = 1\nper = 1\n"
     )
     plan = standard_plan(
-        ["count by kind", "mean age", 'count where kind="a|b"', "count by age"], policy.metric, rows=100
+        ["count by kind", "mean age", 'count where kind="a|b"', "count by age"], policy.metric, n_records=100
     )
     noisy = np.full(plan.workload.rows, 1234, dtype=np.int64)
     return build_release(plan, noisy, 100, LedgerReference("ledger.db", 1, "2026-01-01", "x", 1.0))
@@ -98,7 +98,7 @@ def test_numbers_are_rounded_as_on_the_screen(release):
             assert interval.startswith(":") or interval in screen
 
 
-def test_a_table_for_each_question_and_one_for_questions_for_one_number(release):
+def test_a_table_for_each_query_and_one_for_queries_for_one_number(release):
     assert re.findall(r"^\*\*(.*)\*\*$", release.to_markdown(), re.MULTILINE) == ["count by kind", "count by age"]
     tex = release.to_latex()
     assert tex.count("\\begin{table}") == tex.count("\\end{table}") == 2  # the third is long
@@ -112,8 +112,8 @@ def test_a_table_for_each_question_and_one_for_questions_for_one_number(release)
 
 def test_the_guarantee_goes_with_it_unless_it_is_left_out(release):
     for made in (release.to_markdown, release.to_latex):
-        assert "plain differential-privacy terms" in made()
-        assert "plain differential-privacy terms" not in made(guarantee=False)
+        assert "standard differential-privacy terms" in made()
+        assert "standard differential-privacy terms" not in made(guarantee=False)
         assert "not sampling error" in made(guarantee=False)
 
 

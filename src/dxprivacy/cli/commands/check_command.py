@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dxprivacy.cli.data_names import DATA
+from dxprivacy.cli.given_files import DATA
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def command(
         show_json(page.to_dict())
     else:
         done = [] if written is None else ["", f"{tag('good', '✓')} written  {written}"]
-        step = next_step("dxp plan", policy, first_question(loaded.universe))
+        step = next_step("dxp plan", policy, first_query(loaded.universe))
         show([*check_lines(page, listing or ""), *fits, *done, "", step])
 
 
@@ -121,7 +121,7 @@ def _key_notes(source: "Source", people: "People") -> list[str]:
 
 def _require_page(policy: Path, other: Path | None) -> None:
     """Before any work."""
-    from dxprivacy.cli.html_pages import require_pages
+    from dxprivacy.cli.given_files import require_pages
     from dxprivacy.errors import UsageError
     from dxprivacy.wording import quoted
 
@@ -132,8 +132,7 @@ def _require_page(policy: Path, other: Path | None) -> None:
 
 
 def _write_page(policy: "Policy", file: Path) -> Path:
-    from dxprivacy.cli.html_pages import command_line, page_name, write_page
-    from dxprivacy.cli.input_files import command_files
+    from dxprivacy.cli.given_files import command_files, command_line, page_name, write_page
     from dxprivacy.output.charts import check_page
 
     target = page_name("check", policy.dataset, policy.digest[:4])
@@ -146,8 +145,8 @@ def _compare(policy: Path, other: Path, listing: str | None, as_json: bool) -> N
 
     from dxprivacy.cli.terminal import next_step, show, show_json, working
     from dxprivacy.errors import UsageError
-    from dxprivacy.mechanisms.linear.planning.policy_comparison import errors_gained
-    from dxprivacy.output.text.diff_text import diff_lines
+    from dxprivacy.mechanisms.linear.planning.method_comparison import errors_gained
+    from dxprivacy.output.text.check_text import diff_lines
     from dxprivacy.policy import Policy
     from dxprivacy.wording import quoted
 
@@ -165,8 +164,8 @@ def _compare(policy: Path, other: Path, listing: str | None, as_json: bool) -> N
         show([*diff_lines(page, {name: str(gained) for name, gained in errors.items()}), "", step])
 
 
-def first_question(universe: "Universe") -> str:
-    """A question that can be asked at once: by the first attribute, or by what groups its places."""
+def first_query(universe: "Universe") -> str:
+    """A query that can be asked at once: by the first attribute, or by what groups its places."""
     first = universe.attributes[0]
     groups = {fact.name: len(set(fact.entries)) for fact in first.properties.values() if fact.numbers is None}
     several = {name: count for name, count in groups.items() if 1 < count < first.listed}

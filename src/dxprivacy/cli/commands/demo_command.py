@@ -18,13 +18,13 @@ def command(folder: Path | None, overwrite: bool, as_json: bool) -> None:
     """A private release of simulated data, beside standard DP.
 
     20,000 simulated respondents live in US places. Two homes may be told apart by at most ε = 1 per 100 km. The demo
-    plans, reserves, counts and answers for real, and shows what plain differential privacy would have said.
+    plans, reserves, counts and answers for real, and shows what standard differential privacy would have said.
 
     \b
     Examples: dxp demo
               dxp demo --write demo/       then try dxp check, plan, release and ledger on what is in there
     """
-    from dxprivacy.cli.output_folders import require_folder
+    from dxprivacy.cli.given_files import require_folder
     from dxprivacy.cli.terminal import show, show_json, working
     from dxprivacy.demo.demo_story import story_lines, tell
 

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dxprivacy.cli.data_names import DATA
-from dxprivacy.cli.file_options import file_options, written
-from dxprivacy.formats.table_addresses import is_address
+from dxprivacy.cli.given_files import DATA
+from dxprivacy.cli.options import file_options, written
+from dxprivacy.formats.file_access import is_address
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
     from dxprivacy.engines import Source
-    from dxprivacy.engines.files.csv_header import Remedy
+    from dxprivacy.engines.files.csv_header import HeaderRemedy
     from dxprivacy.engines.source import Column
 
 _KINDS = {
@@ -79,14 +79,14 @@ def command(
               dxp init "postgresql://anna@db.example.org/survey::people"
               edit policy.toml, then dxp check policy.toml
     """
-    from dxprivacy.cli.input_files import command_files
+    from dxprivacy.cli.given_files import command_files
     from dxprivacy.cli.terminal import next_step, show, show_json
     from dxprivacy.engines import open_source
-    from dxprivacy.engines.distinct import public_values
-    from dxprivacy.engines.files.header_line import require_header
-    from dxprivacy.engines.source import Kind
+    from dxprivacy.engines.files.csv_quoted import require_header
+    from dxprivacy.engines.fit import public_values
+    from dxprivacy.engines.source import ColumnKind
     from dxprivacy.errors import UsageError
-    from dxprivacy.formats.writing_files import POLICY, require_place, write_file
+    from dxprivacy.formats.file_access import POLICY, require_place, write_file
     from dxprivacy.policy.skeleton import skeleton
 
     if header and declared["no_header"]:
@@ -98,7 +98,11 @@ def command(
     source = open_source(data, file=how.file)
     columns = source.columns()
     show(_warnings(source), err=True)
-    if how.file.has_header and not header and all(column.kind in (Kind.UNTYPED, Kind.OBJECT) for column in columns):
+    if (
+        how.file.has_header
+        and not header
+        and all(column.kind in (ColumnKind.UNTYPED, ColumnKind.OBJECT) for column in columns)
+    ):
         require_header(source.name, [column.name for column in columns])
         for odd in _oddities(source):  # a record in one piece looks like a name
             require_header(source.name, odd.names)
@@ -156,7 +160,7 @@ def kind_of(column: "Column") -> str:
 
 def key_lines(columns: list[tuple[str, str]], remedy: str) -> list[str]:
     """A line where columns look like keys; nothing otherwise."""
-    from dxprivacy.policy.looks_like_key import looks_like_key
+    from dxprivacy.policy.skeleton import looks_like_key
     from dxprivacy.wording import short
 
     found = [name for name, kind in columns if looks_like_key(name, kind)]
@@ -177,7 +181,7 @@ def _warnings(source: "Source") -> list[str]:
     return lines
 
 
-def _oddities(source: "Source") -> "list[Remedy]":
+def _oddities(source: "Source") -> "list[HeaderRemedy]":
     from dxprivacy.engines.files.csv_lines import CsvFile
 
     return source.oddities if isinstance(source, CsvFile) else []

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dxprivacy.cli.data_names import DATA
+from dxprivacy.cli.given_files import DATA
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
-    from dxprivacy.engines.rows_by_person import WhoseRows
+    from dxprivacy.engines.beside_people import WhoseRows
     from dxprivacy.engines.source import Others
     from dxprivacy.universe.attributes.attribute import Attribute
     from dxprivacy.universe.universe import Universe
@@ -44,7 +44,7 @@ def command(policy: Path, data: tuple[str, ...], as_json: bool) -> None:
     from dxprivacy.cli.inspect_remedies import LOOKED_AT
     from dxprivacy.cli.terminal import next_step, show, show_json, working
     from dxprivacy.engines import open_data
-    from dxprivacy.engines.rows_by_person import whose_rows
+    from dxprivacy.engines.beside_people import whose_rows
     from dxprivacy.policy import Policy
 
     with working("reading"):
@@ -127,7 +127,7 @@ def _of_people(whose: "WhoseRows", universe: "Universe") -> list[str]:
     if whose.beyond:
         many = f"{whose.beyond:,} of them have" if whose.beyond > 1 else "one of them has"
         lines.append(
-            f"  {many} more rows than count (at_most = {people.at_most}): {plural(whose.left_out, 'row')} left out"
+            f"  {many} more rows than count (max_rows = {people.max_rows}): {plural(whose.left_out, 'row')} left out"
         )
     if whose.alike:
         lines += [

@@ -86,7 +86,7 @@ def command(
             "--allow-looser belongs to --adopt", hints=[("--adopt --dry-run", "shows what adopting would do")]
         )
     if as_page:
-        from dxprivacy.cli.html_pages import require_pages
+        from dxprivacy.cli.given_files import require_pages
 
         require_pages()
     if export is not None:
@@ -101,7 +101,7 @@ def command(
 
 def _load(ledger: Path, policy: Path | None) -> "tuple[Path, Policy]":
     """The policy: as named, else policy.toml beside the ledger, else the version that the ledger holds."""
-    from dxprivacy.ledger.stored_policy import stored_policy
+    from dxprivacy.ledger.adoption import stored_policy
     from dxprivacy.policy import Policy
 
     file = policy or ledger.parent / "policy.toml"
@@ -114,7 +114,7 @@ def _beside(ledger: Path) -> "tuple[Path, Policy, str]":
     A file that nobody asked for may lie there for any reason: it stops nothing.
     """
     from dxprivacy.errors import DxError
-    from dxprivacy.ledger.stored_policy import stored_policy
+    from dxprivacy.ledger.adoption import stored_policy
     from dxprivacy.policy import Policy
 
     file = ledger.parent / "policy.toml"
@@ -137,7 +137,7 @@ def _beside(ledger: Path) -> "tuple[Path, Policy, str]":
 
 def _export(ledger: Path, file: Path, *, as_json: bool) -> None:
     from dxprivacy.cli.terminal import next_step, show, show_json, working
-    from dxprivacy.ledger.export import export
+    from dxprivacy.ledger.receipt import export
 
     with working("checking the chain"):
         done = export(ledger, file)
@@ -166,7 +166,7 @@ def _adopt(ledger: Path, policy: Path | None, *, dry_run: bool, looser: bool, as
     from dxprivacy.cli.terminal import next_step, show, show_json, working
     from dxprivacy.ledger import Ledger
     from dxprivacy.ledger.adoption import LooserPolicy
-    from dxprivacy.output.text.adoption_text import adoption_lines, adoption_to_dict
+    from dxprivacy.output.text.ledger_text import adoption_lines, adoption_to_dict
 
     with working("comparing the policies"):
         file, loaded = _load(ledger, policy)
@@ -195,8 +195,8 @@ def _changes(ledger: Path, new: "Policy", name: str) -> list[str]:
     from dataclasses import replace
 
     from dxprivacy.errors import DxError
-    from dxprivacy.ledger.stored_policy import stored_policy
-    from dxprivacy.output.text.diff_text import diff_lines
+    from dxprivacy.ledger.adoption import stored_policy
+    from dxprivacy.output.text.check_text import diff_lines
 
     try:
         before = stored_policy(ledger)
@@ -237,8 +237,7 @@ def _show(
 
 
 def _write_page(book: "Ledger", policy: "Policy", file: Path | None) -> Path:
-    from dxprivacy.cli.html_pages import command_line, page_name, write_page
-    from dxprivacy.cli.input_files import command_files
+    from dxprivacy.cli.given_files import command_files, command_line, page_name, write_page
     from dxprivacy.output.charts import ledger_page
 
     target = page_name("ledger", policy.dataset, policy.digest[:4])

@@ -15,10 +15,10 @@ def command(folder: Path) -> None:
               dxp man pages && man pages/dxp-plan.1
     """
     from dxprivacy.cli import dxp
+    from dxprivacy.cli.given_files import require_folder
     from dxprivacy.cli.manual_pages import pages
-    from dxprivacy.cli.output_folders import require_folder
     from dxprivacy.cli.terminal import show
-    from dxprivacy.formats.writing_files import MANUAL, write_file
+    from dxprivacy.formats.file_access import MANUAL, write_file
     from dxprivacy.wording import plural, tag
 
     require_folder(folder, "FOLDER", "manual pages")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dxprivacy.cli.count_options import people_option, reckoned_rows
-from dxprivacy.cli.sql_options import sql_files, sql_texts
+from dxprivacy.cli.options import assumed_records, people_option, sql_files, sql_texts
 
 if TYPE_CHECKING:
     from dxprivacy.mechanisms.linear.plan import Plan
@@ -21,12 +20,14 @@ _PATIENCE = 2.0  # seconds without a word, where there is no terminal to turn on
 
 @click.command("plan")
 @click.argument("policy", type=click.Path(path_type=Path))
-@click.argument("questions", nargs=-1)
-@click.option("--ask", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[ask]] questions.")
-@click.option("--sql", "queries", multiple=True, help="A SELECT, or @FILE: what it counts, sums or averages.")
+@click.argument("queries", nargs=-1)
+@click.option("--queries", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[query]] queries.")
+@click.option("--sql", "selects", multiple=True, help="A SELECT, or @FILE: what it counts, sums or averages.")
 @people_option
-@click.option("--rows", type=click.IntRange(min=1), help="The number of records, which is published; means need it.")
-@click.option("--share", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
+@click.option(
+    "--n-records", type=click.IntRange(min=1), help="The number of records, which is published; means need it."
+)
+@click.option("--budget", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
 @click.option(
     "--method",
     default="auto",
@@ -35,8 +36,8 @@ _PATIENCE = 2.0  # seconds without a word, where there is no terminal to turn on
 )
 @click.option(
     "--solve",
-    type=click.Choice(["share", "epsilon"]),
-    help="Find what meets the targets: the least share, or by how much every ε would have to grow.",
+    type=click.Choice(["budget", "epsilon"]),
+    help="Find what meets the targets: the least budget, or by how much every ε would have to grow.",
 )
 @click.option("--compare", is_flag=True, help="All methods side by side; writes no plan.")
 @click.option("--ledger", type=click.Path(path_type=Path), help="Plan inside what this ledger has left on every pair.")
@@ -50,12 +51,12 @@ _PATIENCE = 2.0  # seconds without a word, where there is no terminal to turn on
 @click.option("--json", "as_json", is_flag=True, help="The plan for machines; writes no file unless --out.")
 def command(
     policy: Path,
-    questions: tuple[str, ...],
-    files: tuple[Path, ...],
     queries: tuple[str, ...],
-    rows: int | None,
+    files: tuple[Path, ...],
+    selects: tuple[str, ...],
+    n_records: int | None,
     people: int | None,
-    share: str,
+    budget: str,
     method: str,
     solve: str | None,
     compare: bool,
@@ -71,13 +72,13 @@ def command(
 ) -> None:
     """How wrong would the answers be? Spends nothing, reads no data.
 
-    Prints for each answer its typical error, the width that covers 95 % of the noise, what plain differential privacy
-    would give, as strict and at our worst case, and the pair of records that limits it. Writes the plan, for dxp
-    release. What is no better than a guess is said first.
+    Prints for each answer its typical error, the width that covers 95 % of the noise, what standard differential
+    privacy would give, as strict and at our worst case, and the pair of records that limits it. Writes the plan, for
+    dxp release. Uninformative queries come first.
 
     \b
-    Questions:  count | count people | table A | sum X | mean X | median X | quantile 0.9 of X
-                share where A=x | ratio of sum X to count | sd X | variance X | correlation X, Y
+    Queries:  count | count people | table A | sum X | mean X | median X | quantile 0.9 of X
+                proportion where A=x | ratio of sum X to count | sd X | variance X | correlation X, Y
                 histogram X/10 | cumulative X | ranges X | marginals 2 | covariance X, Y
                 density X width 5 | density HOME width 10 km every 5 km      soft counts; a whole map
                 by A, B/10, age[0,18,65]           one answer for each group; /10 groups by tens
@@ -85,12 +86,12 @@ def command(
                 where sex=F and age=18..65         both ends included; state='New Jersey'|Ohio
                 where age>=30 and not sex=F        also or, of one attribute: age<18 or age>65
                 blur 2 | blur 20 km                soft borders between numbers or places: less noise
-                among B=y                        of a share: the records that it is a part of
+                among B=y                        of a proportion: the records it is taken among
                 within 10                        good enough: what is left of the budget is kept
                 weight 2                           more important than the others: less noise for it
-    In a file:  [[ask]]
-                question = "count by sex"          in words, or in fields:
-                [[ask]]
+    In a file:  [[query]]
+                text = "count by sex"          in words, or in fields:
+                [[query]]
                 mean = "income"
                 by = ["sex", "age/10"]
                 where = { age = "18..65", state = ["Ohio", "Utah"] }
@@ -99,44 +100,46 @@ def command(
 
     \b
     Examples:   dxp plan policy.toml "count by sex"
-                dxp plan policy.toml "table sex by age/10" "sum income by sex where age=18..65" --share 25%
-                dxp plan policy.toml --ask questions.toml "count by sex"
-                dxp plan demo/policy.toml "mean elevation within 2 m" "count by state within 10" --rows 20000
+                dxp plan policy.toml "table sex by age/10" "sum income by sex where age=18..65" --budget 25%
+                dxp plan policy.toml --queries queries.toml "count by sex"
+                dxp plan demo/policy.toml "mean elevation within 2 m" --n-records 20000
                 dxp plan policy.toml "count by sex" --ledger ledger.db
                 dxp plan policy.toml "count people by ward" "mean stay by ward" --people 5000
                 dxp plan policy.toml "count by sex" --html
-                dxp plan policy.toml "count by sex within 10" --solve share
+                dxp plan policy.toml "count by sex within 10" --solve budget
     """
-    from dxprivacy.cli.input_files import command_files
+    from dxprivacy.cli.given_files import command_files
+    from dxprivacy.cli.options import require_solvable, solution
     from dxprivacy.cli.policy_and_ledger import starting_words
-    from dxprivacy.cli.solve_option import require_solvable, solution
     from dxprivacy.cli.terminal import next_step, show, show_json, working
     from dxprivacy.errors import UsageError
-    from dxprivacy.formats.writing_files import PLAN, write_file
-    from dxprivacy.mechanisms.linear.planning.method_comparison import compare_lines, compare_methods
+    from dxprivacy.formats.file_access import PLAN, write_file
+    from dxprivacy.mechanisms.linear.planning.method_comparison import compare_methods
     from dxprivacy.mechanisms.linear.planning.planner import make_plan, prepare
     from dxprivacy.optimize.deadline import Watch
-    from dxprivacy.output.text.plan_text import plan_lines
+    from dxprivacy.output.text.plan_text import compare_lines, plan_lines
     from dxprivacy.privacy import max_ratio
     from dxprivacy.privacy.costs import SumCost
     from dxprivacy.wording import json_text, percent, plural, tag
 
-    if not questions and not files and not queries:
-        hints = [("dxp plan --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
-        raise UsageError("QUESTIONS... is missing", hints=hints)
+    if not queries and not files and not selects:
+        hints = [("dxp plan --help", "explains it"), ("--queries queries.toml", "for queries in a file")]
+        raise UsageError("QUERIES... is missing", hints=hints)
     if compare and (out is not None or plot is not None or as_page or why or method != "auto"):
         hint = "leave --out, --plot, --html, --why, --method out"
         raise UsageError("--compare shows all methods and writes no plan", hints=[hint])
     if solve is not None:
         require_solvable(solve, compare=compare)
-    more_files = [*files, *sql_files(queries)]
+    more_files = [*files, *sql_files(selects)]
     read = command_files(policy, ledger=ledger, more=more_files)
     require_places(plot, out, as_page=as_page, read=read)
     if compare:
         with working("comparing", in_files=_PATIENCE):
-            loaded, asked, spent = _gathered(policy, questions, files, queries, ledger)
-            rows = reckoned_rows(loaded.universe, rows, people)
-            _, task = prepare(asked, loaded.metric, rows=rows, share=share, spent=spent, watch=Watch(seconds))
+            loaded, asked, spent = _gathered(policy, queries, files, selects, ledger)
+            n_records = assumed_records(loaded.universe, n_records, people)
+            _, task = prepare(
+                asked, loaded.metric, n_records=n_records, budget=budget, spent=spent, watch=Watch(seconds)
+            )
             compared = compare_methods(task)
         if as_json:
             show_json({"methods": [line.to_dict() for line in compared]})
@@ -148,8 +151,8 @@ def command(
         show([head, "", *compare_lines(compared), next_step("dxp", *again, "--method", best)])
         return
     with working("planning", in_files=_PATIENCE) as tell:
-        loaded, asked, spent = _gathered(policy, questions, files, queries, ledger)
-        rows = reckoned_rows(loaded.universe, rows, people)
+        loaded, asked, spent = _gathered(policy, queries, files, selects, ledger)
+        n_records = assumed_records(loaded.universe, n_records, people)
         read = command_files(policy, loaded, ledger=ledger, more=more_files)
         require_places(plot, out, as_page=as_page, read=read)  # also the files that the policy names
 
@@ -157,8 +160,8 @@ def command(
             return make_plan(
                 asked,
                 metric,
-                rows=rows,
-                share=part,
+                n_records=n_records,
+                budget=part,
                 method=method,
                 title=loaded.title,
                 dataset=loaded.dataset,
@@ -168,8 +171,8 @@ def command(
                 progress=tell,
             )
 
-        solved = None if solve is None else solution(solve, make, loaded.metric, share)
-        plan = make(loaded.metric, share) if solved is None else solved.plan
+        solved = None if solve is None else solution(solve, make, loaded.metric, budget)
+        plan = make(loaded.metric, budget) if solved is None else solved.plan
         lines = [] if as_json else plan_lines(plan, everything=everything, why=why, in_ledger=ledger is not None)
         if solved is not None and not as_json:
             lines = [solved.line, *lines]
@@ -198,7 +201,12 @@ def command(
         lines = [*lines, tag("dim", text)]
     if page is not None:
         lines = [*lines, f"{tag('good', '✓')} written  {page}"]
-    more = ("--policy", policy, *starting_words(policy, ledger), *(["--anyway"] if plan.uninformative(rows) else []))
+    more = (
+        "--policy",
+        policy,
+        *starting_words(policy, ledger),
+        *(["--anyway"] if plan.uninformative(n_records) else []),
+    )
     show([*lines, next_step("dxp release", target or Path(), "--data", "FILE", *more)], done=done)
 
 
@@ -210,7 +218,7 @@ def _write_page(
     target: Path,
     read: Sequence[Path],
 ) -> Path:
-    from dxprivacy.cli.html_pages import command_line, write_page
+    from dxprivacy.cli.given_files import command_line, write_page
     from dxprivacy.output.charts import plan_page
 
     name = "" if ledger is None else ledger.name
@@ -221,10 +229,10 @@ def _write_page(
 def require_places(plot: Path | None, out: Path | None, *, as_page: bool = False, read: Sequence[Path] = ()) -> None:
     """What could not be written, or must not be, is refused before anybody waits for it."""
     from dxprivacy.errors import UsageError
-    from dxprivacy.formats.writing_files import PAGE, PICTURES, PLAN, require_place
+    from dxprivacy.formats.file_access import PAGE, PICTURES, PLAN, require_place
 
     if as_page:
-        from dxprivacy.cli.html_pages import require_pages
+        from dxprivacy.cli.given_files import require_pages
 
         if out is not None and out.suffix.lower() == ".html":
             hint = ("--out plan.json", "the page lies beside it")
@@ -235,7 +243,7 @@ def require_places(plot: Path | None, out: Path | None, *, as_page: bool = False
     if out is not None:
         require_place(out, PLAN, inputs=read)
     if plot is not None:
-        from dxprivacy.output.charts.rendering import require_rendering
+        from dxprivacy.output.charts.picture import require_rendering
 
         if plot.suffix.lower() not in PICTURES:
             raise UsageError(f"cannot draw {plot.name}", hints=["a name that ends in .png, .svg, .html or .json"])
@@ -245,17 +253,17 @@ def require_places(plot: Path | None, out: Path | None, *, as_page: bool = False
 
 
 def _gathered(
-    policy: Path, questions: tuple[str, ...], files: tuple[Path, ...], queries: tuple[str, ...], ledger: Path | None
+    policy: Path, queries: tuple[str, ...], files: tuple[Path, ...], selects: tuple[str, ...], ledger: Path | None
 ) -> "tuple[Policy, list[object], SumCost | None]":
     """The policy, what is asked, and what a ledger has recorded; planning never starts a ledger."""
     from dxprivacy.ledger import Ledger
     from dxprivacy.policy import Policy
-    from dxprivacy.policy.query_files import load_questions
-    from dxprivacy.queries.sql import sql_questions
+    from dxprivacy.policy.query_files import load_queries
+    from dxprivacy.queries.sql import sql_queries
 
     loaded = Policy.load(policy)
-    asked = [*questions, *(load_questions(file, loaded.universe) for file in files)]
-    asked += [sql_questions(text, loaded.universe) for text in sql_texts(queries)]
+    asked = [*queries, *(load_queries(file, loaded.universe) for file in files)]
+    asked += [sql_queries(text, loaded.universe) for text in sql_texts(selects)]
     if ledger is None:
         return loaded, asked, None
     with Ledger.open(ledger, loaded) as opened:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dxprivacy.cli.count_options import Counting, counting_options, number_words
-from dxprivacy.cli.data_names import DATA
+from dxprivacy.cli.given_files import DATA
+from dxprivacy.cli.options import CountOptions, counting_options, number_words
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dxprivacy.cli.policy_and_ledger import Deciding
-    from dxprivacy.formats.writing_files import Kind
+    from dxprivacy.formats.file_access import FileKind
     from dxprivacy.mechanisms.linear.plan import Plan
     from dxprivacy.policy import Policy
     from dxprivacy.releases.release import Release
@@ -36,9 +36,9 @@ _SILENT = 0.5  # seconds, of each part: a long release has several, and no two t
 @click.option("--policy", type=click.Path(path_type=Path), help="The policy [the version that --ledger holds].")
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside --policy].")
 @click.option("--new-ledger", is_flag=True, help="Start the ledger: nothing was ever released from this data.")
-@click.option("--anyway", is_flag=True, help="Release even what is no better than a guess.")
+@click.option("--anyway", is_flag=True, help="Release uninformative answers, too.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for release-NAME.json and .csv [here].")
-@click.option("--request", default="", help="Answer the same plan anew under this name, at its full cost.")
+@click.option("--request", default="", help="Answer the same plan again under this name, at its full cost.")
 @click.option("--html", "as_page", is_flag=True, help="Also write release-NAME.html: guarantee, answers and pictures.")
 @click.option("--geojson", "as_map", is_flag=True, help="Also write release-NAME.geojson: answers on the Earth.")
 @click.option(
@@ -65,7 +65,7 @@ def command(
     as_page: bool,
     as_map: bool,
     as_deployment: bool,
-    pace: str | None,
+    quantize_time: str | None,
     no_spill: bool,
     everything: bool,
     wide: bool,
@@ -86,10 +86,12 @@ def command(
 
     folder = None if as_json and out is None else out or Path()
     with working("reading the plan", after=_SILENT):
-        from dxprivacy.cli.input_files import command_files
-        from dxprivacy.cli.output_folders import require_folder, stem
-        from dxprivacy.cli.policy_and_ledger import decide  # what takes a second to load is loaded in here
-        from dxprivacy.cli.uninformative_guard import left_line, require_worth
+        from dxprivacy.cli.given_files import command_files, require_folder, stem
+        from dxprivacy.cli.policy_and_ledger import (
+            decide,  # what takes a second to load is loaded in here
+            left_line,
+            require_worth,
+        )
         from dxprivacy.output.text.release_text import release_lines
         from dxprivacy.session import read_json, read_plan
 
@@ -107,11 +109,11 @@ def command(
             _require_units(read_json(plan), deciding)
     read = command_files(deciding.file, deciding.policy, ledger=deciding.ledger, data=data, more=[plan])
     # Under the plan's own name, which is a digest: a name that stands in a file is never a path.
-    files = _Files(folder, stem("release", planned.name, request), as_page, as_map, as_deployment, read)
+    files = _ReleaseFiles(folder, stem("release", planned.name, request), as_page, as_map, as_deployment, read)
     files.require()
-    with deciding.open(data, Counting(pace, spill=not no_spill)) as session:
+    with deciding.open(data, CountOptions(quantize_time, spill=not no_spill)) as session:
         with working("comparing with a guess", after=_SILENT):
-            warning = planned.uninformative(session.rows)
+            warning = planned.uninformative(session.n_records)
         require_worth(
             warning,
             "plan",
@@ -158,7 +160,7 @@ def _require_units(data: Any, deciding: "Deciding") -> None:
 
 
 @dataclass(frozen=True)
-class _Files:
+class _ReleaseFiles:
     """What a release is written to; whatever keeps that from being done, the release itself is safe in the ledger."""
 
     folder: Path | None
@@ -170,7 +172,7 @@ class _Files:
 
     def require(self) -> None:
         """Before anything is spent."""
-        from dxprivacy.formats.writing_files import ANSWERS, DEPLOYMENT, GEOJSON, PAGE, RELEASE, require_place
+        from dxprivacy.formats.file_access import ANSWERS, DEPLOYMENT, GEOJSON, PAGE, RELEASE, require_place
 
         if self.folder is not None:
             kinds = [(".json", RELEASE), (".csv", ANSWERS), *([(".geojson", GEOJSON)] if self.as_map else [])]
@@ -181,7 +183,7 @@ class _Files:
 
     def write(self, release: "Release", plan: "Plan", policy: "Policy") -> list[Path]:
         """All of them, the page last: it takes the longest to make."""
-        from dxprivacy.formats.writing_files import ANSWERS, DEPLOYMENT, GEOJSON, PAGE, RELEASE
+        from dxprivacy.formats.file_access import ANSWERS, DEPLOYMENT, GEOJSON, PAGE, RELEASE
         from dxprivacy.releases.deployment import deployment_text
 
         if self.folder is None:
@@ -197,8 +199,8 @@ class _Files:
             written.append(self._put(".html", release_page(release, plan, policy=policy), PAGE))
         return written
 
-    def _put(self, end: str, text: str, kind: "Kind") -> Path:
-        from dxprivacy.formats.writing_files import write_file
+    def _put(self, end: str, text: str, kind: "FileKind") -> Path:
+        from dxprivacy.formats.file_access import write_file
         from dxprivacy.releases.release import KEPT
 
         return write_file((self.folder or Path()) / f"{self.stem}{end}", text, kind, inputs=self.read, note=KEPT)
@@ -229,7 +231,7 @@ def _require_deployment(folder: Path | None) -> None:
 def _require_page(folder: Path | None) -> None:
     """Before anything is spent."""
     from dxprivacy.errors import UsageError
-    from dxprivacy.output.charts.rendering import require_rendering
+    from dxprivacy.output.charts.picture import require_rendering
 
     if folder is None:
         raise UsageError("--html with --json needs a folder to write to", hints=[("--out FOLDER", "")])

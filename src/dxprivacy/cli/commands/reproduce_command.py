@@ -43,7 +43,7 @@ _LISTED = "\n".join(f"                {figure.name:<10} {figure.about}" for figu
 @click.option("--universes", type=int, metavar="N", help="Random universes: 200, with --quick 20.")
 @click.option("--seed", type=int, metavar="S", help="Of the random numbers: 2020.")
 @click.option("--quick", is_flag=True, help="Fewer universes and queries, smaller ranges.")
-@click.option("--overwrite", is_flag=True, help="Write into a folder that is not empty; measure these figures anew.")
+@click.option("--overwrite", is_flag=True, help="Write into a folder that is not empty; measure these figures again.")
 @click.option("--json", "as_json", is_flag=True, help="The same fields for machines.")
 def command(
     figures: tuple[str, ...],
@@ -55,7 +55,7 @@ def command(
     as_json: bool,
 ) -> None:
     """See `help` above: the list of figures is part of it."""
-    from dxprivacy.cli.output_folders import require_folder_name
+    from dxprivacy.cli.given_files import require_folder_name
     from dxprivacy.cli.terminal import show, show_json
     from dxprivacy.paper.figures import chosen
 

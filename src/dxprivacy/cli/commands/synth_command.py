@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dxprivacy.cli.count_options import Counting, counting_options, people_option, reckoned_rows
-from dxprivacy.cli.data_names import DATA
+from dxprivacy.cli.given_files import DATA
+from dxprivacy.cli.options import CountOptions, assumed_records, counting_options, people_option
 from dxprivacy.wording import tag
 
 if TYPE_CHECKING:
@@ -20,10 +20,12 @@ _GOOD = tag("good", "✓")
 
 @click.command("synth")
 @click.argument("policy", type=click.Path(path_type=Path))
-@click.argument("questions", nargs=-1)
-@click.option("--ask", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[ask]] questions.")
+@click.argument("queries", nargs=-1)
+@click.option("--queries", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[query]] queries.")
 @people_option
-@click.option("--rows", type=click.IntRange(min=1), help="Without --data: the number of records, which is published.")
+@click.option(
+    "--n-records", type=click.IntRange(min=1), help="Without --data: the number of records, which is published."
+)
 @click.option(
     "--data", type=DATA, multiple=True, help="The data, as for dxp release. Without it, only what to expect is shown."
 )
@@ -36,96 +38,96 @@ _GOOD = tag("good", "✓")
     help="direct (noisy answers, then records that fit them), mwem (round by round), smalldb (a few records, chosen as "
     "a whole), or auto: direct or mwem, whichever is expected to be better.",
 )
-@click.option("--share", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
+@click.option("--budget", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
 @click.option("--rounds", type=int, help="Of mwem: how many answers are measured.")
 @click.option("--passes", type=int, help="Of mwem: how often all measurements are gone through after each round.")
 @click.option("--records", type=click.IntRange(min=1), help="How many records to write [as many as there are].")
-@click.option("--anyway", is_flag=True, help="Make records even where they are no better than a guess.")
+@click.option("--anyway", is_flag=True, help="Make uninformative records, too.")
 @click.option("--out", type=click.Path(path_type=Path), help="A .csv, .tsv or .parquet file [synthetic-NAME.csv].")
 @click.option("--overwrite", is_flag=True, help="Replace synthetic records that dxp wrote there before.")
 @counting_options
-@click.option("--request", default="", help="Do the same anew under this name, at its full cost.")
+@click.option("--request", default="", help="Do the same again under this name, at its full cost.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the comparison: a .png, .svg, .html or .json file.")
 @click.option("--all", "everything", is_flag=True, help="Show every answer.")
 @click.option("--json", "as_json", is_flag=True, help="The same for machines; writes no file unless --out.")
 def command(
     policy: Path,
-    questions: tuple[str, ...],
+    queries: tuple[str, ...],
     files: tuple[Path, ...],
-    rows: int | None,
+    n_records: int | None,
     people: int | None,
     data: tuple[str, ...],
     ledger: Path | None,
     new_ledger: bool,
     method: str,
-    share: str,
+    budget: str,
     rounds: int | None,
     passes: int | None,
     records: int | None,
     anyway: bool,
     out: Path | None,
     overwrite: bool,
-    pace: str | None,
+    quantize_time: str | None,
     no_spill: bool,
     request: str,
     plot: Path | None,
     everything: bool,
     as_json: bool,
 ) -> None:
-    """Synthetic records that answer your questions nearly as the data does.
+    """Synthetic records that answer your queries nearly as the data does.
 
-    Without --data it says which method it expects to be better for these questions, spends nothing and reads no data.
-    With --ledger it then takes the largest share, up to --share, that fits what the ledger has left on every pair.
+    Without --data it says which method it expects to be better for these queries, spends nothing and reads no data.
+    With --ledger it then takes the largest budget, up to --budget, that fits what the ledger has left on every pair.
     With it, the cost is reserved before any noise is drawn, and the records are written with a report that compares
     their answers with the released ones. The same command again gives the same records and costs nothing.
 
-    Only what you ask for is kept: records may answer other questions wrongly. Questions are those of dxp plan.
+    Only what you ask for is kept: records may answer other queries wrongly. Queries are those of dxp plan.
 
     \b
-    Examples: dxp synth policy.toml "marginals 2" --rows 20000
-              dxp synth policy.toml "marginals 2" --data people.parquet --share 50% --new-ledger \\
+    Examples: dxp synth policy.toml "marginals 2" --n-records 20000
+              dxp synth policy.toml "marginals 2" --data people.parquet --budget 50% --new-ledger \\
                 --out synthetic.parquet
               dxp synth demo/policy.toml "mean elevation within 2 m" "count by state within 10" \\
                 --data demo/people.parquet --out synthetic.csv
     """
-    from dxprivacy.cli.input_files import command_files
+    from dxprivacy.cli.given_files import command_files
     from dxprivacy.cli.policy_and_ledger import decide
     from dxprivacy.cli.terminal import working
     from dxprivacy.errors import UsageError
     from dxprivacy.policy import Policy
-    from dxprivacy.policy.query_files import load_questions
+    from dxprivacy.policy.query_files import load_queries
 
-    if not questions and not files:
-        hints = [("dxp synth --help", "explains it"), ("--ask questions.toml", "for questions in a file")]
-        raise UsageError("QUESTIONS... is missing", hints=hints)
-    given = new_ledger or anyway or records or out or plot or overwrite or request or pace or no_spill
+    if not queries and not files:
+        hints = [("dxp synth --help", "explains it"), ("--queries queries.toml", "for queries in a file")]
+        raise UsageError("QUERIES... is missing", hints=hints)
+    given = new_ledger or anyway or records or out or plot or overwrite or request or quantize_time or no_spill
     if not data and given:
         raise UsageError("no records are made without data", hints=[("--data FILE", "reserves the budget, makes them")])
-    if data and (rows is not None or people is not None):
-        given, what = ("--rows", "records") if people is None else ("--people", "people")
+    if data and (n_records is not None or people is not None):
+        given, what = ("--n-records", "records") if people is None else ("--people", "people")
         raise UsageError(f"the number of {what} is taken from the data", hints=[f"leave {given} out"])
     with working("reading the policy"):
         loaded = Policy.load(policy)
-        rows = reckoned_rows(loaded.universe, rows, people)
-        asked = [*questions, *(load_questions(file, loaded.universe) for file in files)]
-    wanted: dict[str, Any] = {"method": method, "share": share, "rounds": rounds}
+        n_records = assumed_records(loaded.universe, n_records, people)
+        asked = [*queries, *(load_queries(file, loaded.universe) for file in files)]
+    wanted: dict[str, Any] = {"method": method, "budget": budget, "rounds": rounds}
     wanted |= {} if passes is None else {"passes": passes}
     if not data:
-        words: list[str | Path] = [*questions]
+        words: list[str | Path] = [*queries]
         for file in files:
-            words += ["--ask", file]
-        for name, value in wanted.items() if ledger is None else [(n, v) for n, v in wanted.items() if n != "share"]:
+            words += ["--queries", file]
+        for name, value in wanted.items() if ledger is None else [(n, v) for n, v in wanted.items() if n != "budget"]:
             words += [f"--{name}", str(value)] if value not in (None, "auto", "10%") else []
-        _look_ahead(loaded, policy, asked, words, rows, wanted, ledger, as_json=as_json)
+        _look_ahead(loaded, policy, asked, words, n_records, wanted, ledger, as_json=as_json)
         return
-    places = _Places(out, plot, overwrite=overwrite, written=not as_json or out is not None)
+    places = _PlaceColumns(out, plot, overwrite=overwrite, written=not as_json or out is not None)
     deciding = decide(policy, ledger, new_ledger=new_ledger)
     places.read += command_files(policy, loaded, ledger=deciding.ledger, data=data, more=files)
     places.require(loaded)
     _make(
         deciding, asked, data, wanted, places,
         request=request, records=records, anyway=anyway, everything=everything, as_json=as_json,
-        counting=Counting(pace, spill=not no_spill),
+        counting=CountOptions(quantize_time, spill=not no_spill),
     )  # fmt: skip
 
 
@@ -134,42 +136,42 @@ def _look_ahead(
     policy: Path,
     asked: list[Any],
     words: list[str | Path],
-    rows: int | None,
+    n_records: int | None,
     wanted: dict[str, Any],
     ledger: Path | None,
     *,
     as_json: bool,
 ) -> None:
     """What to expect, without data."""
+    from dxprivacy.cli.options import budget_text, fits_line, fitting
     from dxprivacy.cli.policy_and_ledger import starting_words
-    from dxprivacy.cli.remaining_budget import fits_line, fitting, share_text
     from dxprivacy.cli.terminal import next_step, show, show_json, working
     from dxprivacy.errors import UsageError
     from dxprivacy.mechanisms.synthesis.plan import plan_synthesis
     from dxprivacy.output.text.synthesis_text import synthesis_lines, synthesis_to_dict
     from dxprivacy.wording import tag
 
-    if rows is None and loaded.universe.people is not None and loaded.universe.max_records is None:
+    if n_records is None and loaded.universe.people is not None and loaded.universe.max_records is None:
         raise UsageError("how many people are there?", hints=[("--people 2000", "their number is public")])
-    if rows is None and loaded.universe.max_records is None:
-        hints = [("--rows 20000", "how good records are depends on the number of people, which is public")]
+    if n_records is None and loaded.universe.max_records is None:
+        hints = [("--n-records 20000", "how good records are depends on the number of people, which is public")]
         raise UsageError("how many records does the data have?", hints=hints)
     with working("trying the methods on made-up tables"):
 
         def make(part: object) -> "SynthesisPlan":
-            given = {**wanted, "share": part, "title": loaded.title, "dataset": loaded.dataset}
-            return plan_synthesis(asked, loaded.metric, records=rows, **given)
+            given = {**wanted, "budget": part, "title": loaded.title, "dataset": loaded.dataset}
+            return plan_synthesis(asked, loaded.metric, n_records=n_records, **given)
 
-        share = wanted["share"]
-        plan = make(share) if ledger is None else fitting(make, lambda found: found.made, share, loaded, ledger)
+        budget = wanted["budget"]
+        plan = make(budget) if ledger is None else fitting(make, lambda found: found.made, budget, loaded, ledger)
     if as_json:
         show_json(synthesis_to_dict(plan))
         return
     free = tag("good", "Nothing spent, no data read.")
     lines = synthesis_lines(plan, in_ledger=ledger is not None)
     if ledger is not None:
-        lines += ["", fits_line(plan.made, share, ledger)]
-        words += ["--share", share_text(plan.made.share)]
+        lines += ["", fits_line(plan.made, budget, ledger)]
+        words += ["--budget", budget_text(plan.made.budget)]
     words += starting_words(policy, ledger)
     step = next_step("dxp synth", policy, *words, "--data", "FILE", "--out", "synthetic.csv")
     show([*lines, "", free, step])
@@ -180,21 +182,20 @@ def _make(
     asked: list[Any],
     data: tuple[str, ...],
     wanted: dict[str, Any],
-    places: "_Places",
+    places: "_PlaceColumns",
     *,
     request: str,
     records: int | None,
     anyway: bool,
     everything: bool,
     as_json: bool,
-    counting: Counting,
+    counting: CountOptions,
 ) -> None:
     """Reserve, make, write, compare."""
+    from dxprivacy.cli.policy_and_ledger import left_line, require_worth
     from dxprivacy.cli.terminal import done_lines, next_step, show, show_json, working
-    from dxprivacy.cli.uninformative_guard import left_line, require_worth
     from dxprivacy.output.text.release_text import guarantee_lines
-    from dxprivacy.output.text.report_text import report_lines
-    from dxprivacy.output.text.synthesis_text import synthesis_lines, synthesis_to_dict
+    from dxprivacy.output.text.synthesis_text import report_lines, synthesis_lines, synthesis_to_dict
     from dxprivacy.wording import tag
 
     book = deciding.ledger
@@ -222,7 +223,7 @@ def _make(
         return
     head = [deciding.words, *_steps(made, book, counted)]
     head += [f"{_GOOD} written   {' · '.join(str(file) for file in written)}", left_line(left), ""]
-    caution = "Synthetic records are nobody’s. They keep what was asked; other questions they may answer wrongly."
+    caution = "Synthetic records are nobody’s. They keep what was asked; other queries they may answer wrongly."
     lines = report_lines(made.report, everything=everything, file=str(places.report(made.name)))
     lines += [f"  {tag('dim', caution)}", "", *guarantee_lines(made.guarantee)]
     last = [next_step("dxp ledger", book, *deciding.options)]
@@ -237,7 +238,7 @@ def _steps(made: "Synthesis", book: Path, counted: str) -> list[str]:
 
     number = f"{_GOOD} made      {plural(made.records.number, 'record')} by {made.method}"
     if not made.entries:
-        return [f"{_GOOD} spent     nothing: the questions do not depend on the data", number]
+        return [f"{_GOOD} spent     nothing: the queries do not depend on the data", number]
     first, last = made.entries[0], made.entries[-1]
     entries = f"entry {first}" if first == last else f"entries {first} – {last}"
     if made.replayed:
@@ -251,7 +252,7 @@ def _steps(made: "Synthesis", book: Path, counted: str) -> list[str]:
     ]
 
 
-class _Places:
+class _PlaceColumns:
     """Where records, report, release and picture go."""
 
     def __init__(self, out: Path | None, plot: Path | None, *, overwrite: bool, written: bool) -> None:
@@ -272,7 +273,7 @@ class _Places:
 
     def require_named(self, name: str) -> None:
         """The same for what is called after the plan."""
-        from dxprivacy.formats.writing_files import RELEASE, REPORT, require_place
+        from dxprivacy.formats.file_access import RELEASE, REPORT, require_place
 
         if self.written:
             note = "Nothing spent, no data read."
@@ -281,7 +282,7 @@ class _Places:
 
     def write(self, made: "Synthesis") -> list[Path]:
         """All files; what was released is in the ledger by now, whatever keeps them from being written."""
-        from dxprivacy.formats.writing_files import RELEASE, write_file
+        from dxprivacy.formats.file_access import RELEASE, write_file
 
         out = []
         if self.written:

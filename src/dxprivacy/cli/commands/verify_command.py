@@ -6,8 +6,8 @@ import click
 
 _NEXT = {  # what is looked at once a check has held
     "format": "digests",
-    "digests": "questions",
-    "questions": "answers",
+    "digests": "queries",
+    "queries": "answers",
     "answers": "certificate",
     "errors": "certificate",
     "certificate": "worst case",
@@ -21,11 +21,11 @@ _NEXT = {  # what is looked at once a check has held
 @click.command("verify")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--ledger", type=click.Path(path_type=Path), help="Check a release, choice or report also against this ledger."
+    "--ledger", type=click.Path(path_type=Path), help="Check a release, selection or report also against this ledger."
 )
 @click.option("--json", "as_json", is_flag=True, help="The same fields for machines.")
 def command(file: Path, ledger: Path | None, as_json: bool) -> None:
-    """Check a plan, a release, a choice or a report on synthetic records again, from the file alone.
+    """Check a plan, a release, a selection or a report on synthetic records again, from the file alone.
 
     An independent program that shares no code with the planner recomputes digests, certificate, errors, intervals and
     guarantee; with --ledger also the chain, the file's entries, and that all entries together keep the policy. It needs
@@ -70,7 +70,7 @@ def command(file: Path, ledger: Path | None, as_json: bool) -> None:
     if any(check.name == "errors" for check in held):
         steps += ["", next_step("dxp release", file, "--data", "FILE", "--policy", "POLICY.toml")]
     elif "title" in data and "ledger" not in data:
-        steps += ["", next_step("dxp choose", "POLICY.toml", data["title"], "--data", "FILE")]
+        steps += ["", next_step("dxp select", "POLICY.toml", data["title"], "--data", "FILE")]
     elif ledger is None:
         steps += ["", next_step("dxp verify", file, "--ledger", "LEDGER")]
     else:

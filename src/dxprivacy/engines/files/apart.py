@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.engines.contribution_bounding import KeptRows, KeyedRows
-from dxprivacy.engines.files.alike_kinds import read_alike
-from dxprivacy.engines.packing import Packing
-from dxprivacy.engines.source import Column, Kind, Others
+from dxprivacy.engines.fields import Packing
+from dxprivacy.engines.files.parquet import read_alike
+from dxprivacy.engines.source import Column, ColumnKind, Others
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
 from dxprivacy.universe.universe import Universe
@@ -47,12 +47,14 @@ class ApartSource:
         self.name = f"{path.name}::{part}" if part else path.name
         self._number = next(_numbers)
         self._opening = (str(path.absolute()), part, group, spill)
-        self._reader: _Reader | None = None
+        self._reader: _RemoteReader | None = None
         self._ask("names")
 
     def columns(self) -> list[Column]:
         """The schema; reads no row."""
-        return [Column(name, Kind(kind) if kind else None, words) for name, kind, words in self._ask("columns")[0]]
+        return [
+            Column(name, ColumnKind(kind) if kind else None, words) for name, kind, words in self._ask("columns")[0]
+        ]
 
     def check(self, universe: Universe) -> None:
         """Refuse a schema that does not fit; reads no row."""
@@ -86,14 +88,14 @@ class ApartSource:
         *numbers, counts = np.frombuffer(sent, dtype=np.int64).reshape(columns, -1)
         return KeptRows(numbers.pop() if by_person else None, tuple(numbers), counts)
 
-    def distinct(self, column: str, at_most: int) -> set[str] | None:
+    def distinct(self, column: str, max_rows: int) -> set[str] | None:
         """The different texts of one column, not private; None if there are more."""
-        found = self._ask("distinct", column, at_most)[0]
+        found = self._ask("distinct", column, max_rows)[0]
         return None if found is None else set(found)
 
-    def others(self, universe: Universe, at_most: int | None) -> list[Others]:
+    def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
         """Which entries count as `other`."""
-        found = self._ask("others", read_alike(universe, self.name), at_most)[0]
+        found = self._ask("others", read_alike(universe, self.name), max_rows)[0]
         return [
             Others(name, tuple(columns), rows, distinct, tuple((tuple(texts), n) for texts, n in entries))
             for name, columns, rows, distinct, entries in found
@@ -108,7 +110,7 @@ class ApartSource:
         return reader.ask(self.name, self._number, what, *given)
 
 
-class _Reader:
+class _RemoteReader:
     """The process, and the only two pipes to it."""
 
     def __init__(self) -> None:
@@ -130,11 +132,11 @@ class _Reader:
         )
 
     def forget(self, number: int) -> None:
-        """A source that is no longer wanted; told with the next question."""
+        """A source that is no longer wanted; told with the next query."""
         self._forgotten.append(number)
 
     def ask(self, name: str, number: int, what: str, *given: Any) -> tuple[Any, bytes]:
-        """One question and its answer, JSON and numbers; raises what was raised there."""
+        """One query and its answer, JSON and numbers; raises what was raised there."""
         with self._lock:
             forgotten, self._forgotten = self._forgotten, []
             try:
@@ -142,7 +144,7 @@ class _Reader:
             except (OSError, EOFError):
                 self.stop()
                 answer = None
-            except BaseException:  # Ctrl-C: the answer must not be taken for that to the next question
+            except BaseException:  # Ctrl-C: the answer must not be taken for that to the next query
                 self.stop()
                 raise
         if answer is None:
@@ -155,11 +157,11 @@ class _Reader:
             raise DataError(**answer["error"] | {"hints": [tuple(hint) for hint in answer["error"]["hints"]]})
         return answer["answer"], numbers
 
-    def _exchange(self, question: bytes) -> tuple[Any, bytes]:
+    def _exchange(self, query: bytes) -> tuple[Any, bytes]:
         pipe_in, pipe_out = self._process.stdin, self._process.stdout
         assert pipe_in is not None
         assert pipe_out is not None
-        pipe_in.write(len(question).to_bytes(8, "little") + question)
+        pipe_in.write(len(query).to_bytes(8, "little") + query)
         pipe_in.flush()
         head = pipe_out.read(HEAD.size)
         if len(head) < HEAD.size:
@@ -186,15 +188,15 @@ class _Reader:
             self._process.wait(timeout=seconds)
 
 
-_current: list[_Reader] = []
+_current: list[_RemoteReader] = []
 _starting = threading.Lock()
 
 
-def _reader() -> _Reader:
+def _reader() -> _RemoteReader:
     """The process apart; a new one where there is none, where it has ended, or where it belongs to a parent of ours."""
     with _starting:
         if not _current or _current[0].ended or _current[0].owner != os.getpid():
-            _current[:] = [_Reader()]
+            _current[:] = [_RemoteReader()]
         return _current[0]
 
 

@@ -1,4 +1,4 @@
-"""The process apart itself: opens files, answers questions about them, ends with the process that started it."""
+"""The process apart itself: opens files, answers queries about them, ends with the process that started it."""
 
 import contextlib
 import json
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from dxprivacy.engines import spill
+from dxprivacy.engines.fields import Packing
 from dxprivacy.engines.files.apart import HEAD
 from dxprivacy.engines.frames import arrow_data
-from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.sql.duckdb.duckdb_database import Database
 from dxprivacy.engines.sql.duckdb.duckdb_source import DuckSource
-from dxprivacy.engines.sql.duckdb.duckdb_tables import DatabaseTable, FrameTable, ParquetTable, Table
+from dxprivacy.engines.sql.duckdb.duckdb_tables import DatabaseTable, DuckdbTable, FrameTable, ParquetTable
 from dxprivacy.errors import DataError
 from dxprivacy.exact.arrays import Ints
 
@@ -42,7 +42,7 @@ class _Files:
             self._groups[shared] = (Database(spill=spills, only_frames=shared[1]), [])
             self._unlocked.add(shared)
         database, files = self._groups[shared]
-        table: Table
+        table: DuckdbTable
         if ending in arrow_data.ENDINGS:
             table = FrameTable(arrow_data.read_arrow_file(path))
         elif ending == ".parquet":
@@ -107,11 +107,11 @@ def main() -> None:
     os.umask(0o077)  # whatever is written here, rows above all, is nobody else's
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints goes nowhere
-    questions: queue.Queue[bytes | None] = queue.Queue()
-    threading.Thread(target=_listen, args=(sys.stdin.buffer, questions), daemon=True).start()
+    queries: queue.Queue[bytes | None] = queue.Queue()
+    threading.Thread(target=_listen, args=(sys.stdin.buffer, queries), daemon=True).start()
     files = _Files()
-    while (question := questions.get()) is not None:
-        number, what, given, forgotten = pickle.loads(question)
+    while (query := queries.get()) is not None:
+        number, what, given, forgotten = pickle.loads(query)
         for old in forgotten:
             files.sources.pop(old, None)
         numbers = b""
@@ -132,9 +132,9 @@ def _fields(error: DataError) -> dict[str, Any]:
     return {"what": error.what, "where": error.where, "details": error.details, "hints": error.hints}
 
 
-def _listen(pipe: BinaryIO, questions: "queue.Queue[bytes | None]") -> None:
-    """Hand questions over; where the pipe closes, whoever asked is gone, and nothing is worth finishing."""
+def _listen(pipe: BinaryIO, queries: "queue.Queue[bytes | None]") -> None:
+    """Hand queries over; where the pipe closes, whoever asked is gone, and nothing is worth finishing."""
     while len(size := pipe.read(8)) == 8:
-        questions.put(pipe.read(int.from_bytes(size, "little")))
+        queries.put(pipe.read(int.from_bytes(size, "little")))
     spill.remove_all()
     os._exit(0)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dxprivacy.engines.files.csv_fields import split_quoted
+from dxprivacy.engines.files.csv_records import split_quoted
 from dxprivacy.errors import DataError, Hint
 from dxprivacy.universe.file_format import FileFormat
 
@@ -19,7 +19,7 @@ _OLD = ("cp1252", "latin-1", "cp850", "mac-roman")
 
 
 @dataclass(frozen=True)
-class Remedy:
+class HeaderRemedy:
     """What looks odd, and the declaration that would explain it; `value` is empty where nobody can tell."""
 
     what: str
@@ -38,24 +38,24 @@ class Remedy:
         return f'--{self.key} "{_shown(self.value)}"'
 
 
-def remedies(line: bytes, delimiter: str, file: FileFormat) -> list[Remedy]:
+def remedies(line: bytes, delimiter: str, file: FileFormat) -> list[HeaderRemedy]:
     """What looks odd in a header line, given in UTF-8 (or as it is, where that is declared).
 
     >>> [(r.what, r.line) for r in remedies("größe;alter".encode("latin-1"), ",", FileFormat())]
     [('shows bytes that are not UTF-8', 'encoding = "cp1252"'), ('shows one column', 'delimiter = ";"')]
     """
-    found: list[Remedy] = []
+    found: list[HeaderRemedy] = []
     line = line.removeprefix(codecs.BOM_UTF8).removesuffix(b"\n").removesuffix(b"\r")
     text = line.decode("utf-8", errors="replace")
     if file.encoding == "utf-8" and "\ufffd" in text:
         text = line.decode(_OLD[0], errors="replace")
         names = tuple(split_quoted(text, delimiter))
-        found.append(Remedy("shows bytes that are not UTF-8", "encoding", _OLD[0], names))
+        found.append(HeaderRemedy("shows bytes that are not UTF-8", "encoding", _OLD[0], names))
     if len(split_quoted(text, delimiter)) == 1:
         best = max((mark for mark in _USUAL if mark != delimiter), key=text.count)
         value = best if best in text else ""
         names = tuple(split_quoted(text, value)) if value else ()
-        found.append(Remedy("shows one column", "delimiter", value, names))
+        found.append(HeaderRemedy("shows one column", "delimiter", value, names))
     return found
 
 

@@ -14,11 +14,11 @@ from typing import BinaryIO
 import numpy as np
 
 from dxprivacy.engines.files import csv_header, csv_quoted
-from dxprivacy.engines.files.csv_fields import split_all, split_quoted
+from dxprivacy.engines.files.csv_records import split_all, split_quoted
 from dxprivacy.engines.files.line_files import LineFile
 from dxprivacy.engines.fit import find_columns, find_keys
-from dxprivacy.engines.placing import Block, Entries
-from dxprivacy.engines.source import Column, Kind
+from dxprivacy.engines.placing import Entries, PlacedBlock
+from dxprivacy.engines.source import Column, ColumnKind
 from dxprivacy.errors import DataError
 from dxprivacy.universe.file_format import PLAIN, FileFormat
 from dxprivacy.universe.universe import Universe
@@ -43,10 +43,10 @@ class CsvFile(LineFile):
 
     def columns(self) -> list[Column]:
         """The header's names; a CSV file knows no types."""
-        return [Column(name, Kind.UNTYPED) for name in self._columns]
+        return [Column(name, ColumnKind.UNTYPED) for name in self._columns]
 
     @property
-    def oddities(self) -> list[csv_header.Remedy]:
+    def oddities(self) -> list[csv_header.HeaderRemedy]:
         """What its curator should look at twice, from the header alone."""
         return csv_header.remedies(self._first, self._delimiter, self._file) if self._file.has_header else []
 
@@ -68,7 +68,7 @@ class CsvFile(LineFile):
             self.begin(handle)
             return sum(map(len, self._records(handle)))
 
-    def blocks(self, universe: Universe) -> Iterator[Block]:
+    def blocks(self, universe: Universe) -> Iterator[PlacedBlock]:
         if not self._file.quoted_line_breaks:
             yield from super().blocks(universe)
             return
@@ -77,7 +77,7 @@ class CsvFile(LineFile):
             for records in self._records(handle):
                 distinct = Counter(records)
                 times = np.fromiter(distinct.values(), dtype=np.int64, count=len(distinct))
-                yield Block(times, self.entries(list(distinct), universe))
+                yield PlacedBlock(times, self.entries(list(distinct), universe))
 
     def _records(self, handle: BinaryIO) -> Iterator[list[str]]:
         return csv_quoted.records(lambda: self.next_bytes(handle), self._delimiter, self.name)

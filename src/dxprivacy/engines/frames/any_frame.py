@@ -13,8 +13,7 @@ A frame is handed to the engine with the wanted columns only, renamed c0, c1, ..
 from collections.abc import Callable
 from typing import Any
 
-from dxprivacy.engines.frames.arrow_data import ArrowDataset, table_of
-from dxprivacy.engines.frames.arrow_tables import ArrowTable
+from dxprivacy.engines.frames.arrow_data import ArrowDataset, ArrowTable, table_of
 from dxprivacy.engines.frames.duckdb_relations import relation_table
 from dxprivacy.engines.frames.frame import Frame
 from dxprivacy.engines.frames.pandas_frames import PandasFrame

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.engines.frames.frame import Declared
-from dxprivacy.engines.source import Kind
+from dxprivacy.engines.source import ColumnKind
 
 
 def declared_by_arrow(declared: Any) -> Declared:
     """What `Frame.declared` says of an Arrow type."""
     entry = _behind(declared)
-    kind = Kind.NOTHING if str(entry) == "null" else Kind.INSTANT if getattr(entry, "tz", None) else None
+    kind = ColumnKind.NOTHING if str(entry) == "null" else ColumnKind.INSTANT if getattr(entry, "tz", None) else None
     return Declared(kind, f"of type {declared}")
 
 

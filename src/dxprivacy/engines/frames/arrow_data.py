@@ -8,14 +8,43 @@ import importlib
 import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dxprivacy.engines.frames.arrow_columns import declared_by_arrow
-from dxprivacy.engines.frames.arrow_tables import ArrowTable
+from dxprivacy.engines.frames.arrow_columns import declared_by_arrow, handed_over
 from dxprivacy.engines.frames.frame import Declared, Wanted, guessed
-from dxprivacy.engines.source import Kind
+from dxprivacy.engines.source import ColumnKind
 from dxprivacy.errors import DataError
+
+# -- A pyarrow Table as a frame ----------------------------------------------------------------------------------------
+
+
+class ArrowTable:
+    """A pyarrow Table."""
+
+    def __init__(self, table: Any) -> None:
+        self.name = "an Arrow table"
+        self.columns = list(table.column_names)
+        self._table = table
+
+    def height(self) -> int:
+        """The number of rows."""
+        return int(self._table.num_rows)
+
+    def declared(self, position: int) -> Declared:
+        """Arrow says the kind, except of columns that hold nothing."""
+        return declared_by_arrow(self._table.schema.field(position).type)
+
+    def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
+        """The wanted columns as c0, c1, ...; none has objects."""
+        table = self._table if rows else self._table.slice(0, 0)
+        columns = [handed_over(table.column(w.position)) for w in wanted]
+        return type(self._table).from_arrays(columns, names=[f"c{k}" for k in range(len(columns))])
+
+
+# -- Arrow data beyond tables ------------------------------------------------------------------------------------------
+
 
 ENDINGS = (".arrow", ".feather", ".ipc")
 
@@ -40,12 +69,36 @@ class ArrowDataset:
 
     def declared(self, position: int) -> Declared:
         """Arrow says the kind, except of columns that hold nothing."""
-        return declared_by_arrow(self._dataset.schema.field(position).type)
+        found = declared_by_arrow(self._dataset.schema.field(position).type)
+        other = self._read_as_another(self.columns[position])
+        return Declared(None, f"{found.words}, and in some of its files {other}") if other else found
+
+    def _read_as_another(self, name: str) -> str:
+        """A type that a column has in some file and whose entries are not all entries of its type in the dataset.
+
+        Arrow converts each file to the type of the dataset, and stops at an entry for which this is not exact: then
+        one row would decide whether there is a release.
+        """
+        declared = self._dataset.schema.field(name).type
+        return next((str(t) for t in self._types.get(name, []) if not _always_fits(t, declared)), "")
+
+    @cached_property
+    def _types(self) -> dict[str, list[Any]]:
+        """The types of each column in the files; reads no row."""
+        types: dict[str, list[Any]] = {}
+        for schema in _schemas(self._dataset):
+            for field in schema:
+                known = types.setdefault(field.name, [])
+                if field.type not in known:
+                    known.append(field.type)
+        return types
 
     def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
         """The wanted columns as c0, c1, ..., as a stream of batches."""
         arrow = pyarrow("")
         names = [self.columns[w.position] for w in wanted]
+        if any(map(self._read_as_another, names)):
+            raise TypeError("the files of the dataset have different types")
         distinct = list(dict.fromkeys(names))
         at = [replace(w, position=distinct.index(name)) for w, name in zip(wanted, names, strict=True)]
         schema = arrow.schema([self._dataset.schema.field(wanted[names.index(name)].position) for name in distinct])
@@ -65,9 +118,33 @@ class ArrowDataset:
 def _no_entries(declared: Any) -> Any:
     """A column without rows: it cannot be made of the types that a dataset cannot hand over, so these are refused."""
     arrow = pyarrow("")
-    if declared_by_arrow(declared)[0] is Kind.NOTHING:  # nothing but NULL, in whatever form, is always read
+    if declared_by_arrow(declared)[0] is ColumnKind.NOTHING:  # nothing but NULL, in whatever form, is always read
         return arrow.chunked_array([], declared)
     return arrow.chunked_array([arrow.array([], declared)], declared)
+
+
+def _schemas(dataset: Any) -> Iterator[Any]:
+    """The schema of each file; what is in memory has that of its dataset."""
+    for part in getattr(dataset, "children", ()):
+        yield from _schemas(part)
+    for file in getattr(dataset, "files", ()):
+        yield dataset.format.inspect(file, dataset.filesystem)
+
+
+def _always_fits(stored: Any, declared: Any) -> bool:
+    """Whether every entry of one Arrow type is one of another type, too."""
+    types = pyarrow("").types
+    if types.is_dictionary(stored):
+        return bool(stored.equals(declared)) or _always_fits(stored.value_type, declared)
+    if types.is_integer(stored) and types.is_integer(declared):
+        unsigned = types.is_unsigned_integer(stored)
+        if unsigned == types.is_unsigned_integer(declared):
+            return bool(stored.bit_width <= declared.bit_width)
+        return bool(unsigned and stored.bit_width < declared.bit_width)
+    if types.is_floating(stored) and types.is_floating(declared):
+        return bool(stored.bit_width <= declared.bit_width)
+    texts = types.is_string(stored) and types.is_large_string(declared)
+    return bool(texts or types.is_null(stored) or stored.equals(declared))
 
 
 def _text_format(dataset: Any) -> str:

@@ -9,8 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from dxprivacy.engines.frames.arrow_data import table_of
-from dxprivacy.engines.frames.arrow_tables import ArrowTable
+from dxprivacy.engines.frames.arrow_data import ArrowTable, table_of
 from dxprivacy.engines.frames.frame import guessed
 from dxprivacy.errors import DataError
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from dxprivacy.engines.entries import Reader, clean_text
-from dxprivacy.engines.source import Kind
+from dxprivacy.engines.source import ColumnKind
 from dxprivacy.errors import DataError
 
 
@@ -22,7 +22,7 @@ class Wanted:
 class Declared(NamedTuple):
     """What a frame says of a column: its kind where only the frame knows it, and the name of its type."""
 
-    kind: Kind | None
+    kind: ColumnKind | None
     words: str
     inferred: bool = False  # from all rows together
 

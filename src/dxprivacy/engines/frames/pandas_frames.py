@@ -9,7 +9,7 @@ import numpy as np
 from dxprivacy.engines.entries import MOST_EXACT, UNREADABLE
 from dxprivacy.engines.frames.arrow_columns import declared_by_arrow, handed_over
 from dxprivacy.engines.frames.frame import Declared, Wanted
-from dxprivacy.engines.source import Kind
+from dxprivacy.engines.source import ColumnKind
 
 
 class PandasFrame:
@@ -30,10 +30,10 @@ class PandasFrame:
         Types of numpy are inferred: one missing entry makes floats of whole numbers.
         """
         dtype = self._frame.dtypes.iloc[position]
-        kinds = {"object": Kind.OBJECT, "str": Kind.UNTYPED, "category": Kind.TEXT}
+        kinds = {"object": ColumnKind.OBJECT, "str": ColumnKind.UNTYPED, "category": ColumnKind.TEXT}
         if hasattr(dtype, "pyarrow_dtype"):
             return Declared(declared_by_arrow(dtype.pyarrow_dtype).kind, f"of type {dtype}")
-        kind = Kind.INSTANT if getattr(dtype, "tz", None) else kinds.get(str(dtype))
+        kind = ColumnKind.INSTANT if getattr(dtype, "tz", None) else kinds.get(str(dtype))
         return Declared(kind, f"of type {dtype}", inferred=isinstance(dtype, np.dtype))
 
     def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
@@ -48,7 +48,8 @@ class PandasFrame:
                 changed[f"c{k}"] = np.fromiter(places, dtype=np.int64, count=len(column))
             elif str(dtype) == "category":
                 # The last entry is for code -1, which stands for no category.
-                entries = np.array([*map(want.text, _entries(column.cat.categories, want)), None], dtype=object)
+                values = _without_complex(column.cat.categories)
+                entries = np.array([*map(want.text, _entries(values, want)), None], dtype=object)
                 changed[f"c{k}"] = entries[column.cat.codes.to_numpy()]
             elif str(dtype) == "object" or getattr(dtype, "storage", "") == "python":
                 texts = map(want.text, _entries(column.array, want))
@@ -68,6 +69,13 @@ def _entries(entries: Iterable[Any], want: Wanted) -> Iterator[object]:
     they are read, a number that float64 may have rounded is unreadable in all three where it is compared as text.
     """
     return (UNREADABLE if want.by_text and _may_be_rounded(entry) else entry for entry in entries)
+
+
+def _without_complex(categories: Any) -> Iterable[Any]:
+    """The categories, real numbers as such: one complex entry makes complex numbers of all other numbers."""
+    if getattr(categories.dtype, "kind", "") != "c":
+        return categories  # type: ignore[no-any-return]
+    return [UNREADABLE if entry.imag else entry.real for entry in categories]
 
 
 def _may_be_rounded(entry: Any) -> bool:

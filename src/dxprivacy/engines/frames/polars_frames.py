@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dxprivacy.engines.frames.arrow_data import require_pyarrow
-from dxprivacy.engines.frames.arrow_tables import ArrowTable
+from dxprivacy.engines.frames.arrow_data import ArrowTable, require_pyarrow
 from dxprivacy.engines.frames.frame import Declared, Wanted, guessed
-from dxprivacy.engines.source import Kind
+from dxprivacy.engines.source import ColumnKind
 
 
 class PolarsFrame:
@@ -38,7 +37,13 @@ class PolarsFrame:
 
 def declared_by_polars(dtype: Any) -> Declared:
     """What `Frame.declared` says of a polars type."""
-    kind = Kind.NOTHING if str(dtype) == "Null" else Kind.INSTANT if getattr(dtype, "time_zone", None) else None
+    kind = (
+        ColumnKind.NOTHING
+        if str(dtype) == "Null"
+        else ColumnKind.INSTANT
+        if getattr(dtype, "time_zone", None)
+        else None
+    )
     return Declared(kind, f"of type {dtype}")
 
 

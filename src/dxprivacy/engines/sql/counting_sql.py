@@ -7,18 +7,94 @@ few entries differ and slower where all do, and then the time tells something of
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from dxprivacy.engines.entries import is_fraction
 from dxprivacy.engines.expressions import Input, Value
-from dxprivacy.engines.packing import Packing
+from dxprivacy.engines.fields import Packing
+from dxprivacy.engines.fit import check_keys, check_kinds, find_columns, find_keys
 from dxprivacy.engines.placement import Read, inside, parsed, place, short, text_of
-from dxprivacy.engines.source import Column, Kind
-from dxprivacy.engines.sql.column_fit import is_text
+from dxprivacy.engines.source import Column, ColumnKind
 from dxprivacy.engines.sql.dialect import Dialect
 from dxprivacy.universe.attributes.attribute import as_text
+from dxprivacy.universe.people import People
 from dxprivacy.universe.reading.codecs import Codec, ListedTexts
+from dxprivacy.universe.universe import Universe
+
+# -- Which columns of a table to select as r0, r1, ..., and how the attributes of a universe read them -----------------
+
+
+class Described(Protocol):
+    """A column of an engine, with whatever that engine knows of it besides."""
+
+    @property
+    def column(self) -> Column:
+        """As the schema has it."""
+
+    @property
+    def entry(self) -> str:
+        """The SQL of its entries, in the type that we read them in."""
+
+
+D = TypeVar("D", bound=Described)
+
+
+def fitted(
+    where: str, columns: Sequence[D], universe: Universe, most_joins: int, longest: int
+) -> tuple[list[D], list[list[Read]]]:
+    """The wanted columns, one after the other, and the reads of each attribute; refuses a schema that does not fit.
+
+    Of more listed attributes than an engine joins, those with the fewest values, up to `longest`, are looked up alone.
+    """
+    positions = find_columns(where, [found.column.name for found in columns], universe)
+    read = [[columns[position] for position in mine] for mine in positions]
+    check_kinds(where, universe, [[found.column for found in mine] for mine in read])
+    wanted: list[D] = []
+    reads: list[list[Read]] = []
+    for attribute, mine in zip(universe.attributes, read, strict=True):
+        placed = []
+        for found, entry in zip(mine, attribute.entries_read, strict=True):
+            placed.append(Read(entry.codec, found.column, f"r{len(wanted)}"))
+            wanted.append(found)
+        if attribute.surroundings is not None:
+            placed[0] = replace(placed[0], beside=placed[1])
+        reads.append(placed)
+    joined = [mine for mine in reads if mine[0].is_joined]
+    for placed in sorted(joined, key=lambda mine: mine[0].codec.listed)[: max(len(joined) - most_joins, 0)]:
+        placed[0] = replace(placed[0], alone=placed[0].codec.listed <= longest)
+    return wanted, reads
+
+
+def key_columns(where: str, columns: Sequence[D], people: People) -> list[D]:
+    """The columns that tell whose row it is."""
+    keys = [columns[position] for position in find_keys(where, [found.column.name for found in columns], people)]
+    check_keys(where, [found.column for found in keys])
+    return keys
+
+
+def selected(wanted: Sequence[Described], rows: str) -> str:
+    """SELECT of the wanted columns as r0, r1, ..."""
+    return f"SELECT {', '.join(f'{found.entry} AS r{k}' for k, found in enumerate(wanted))} FROM {rows}"
+
+
+def is_text(text: str) -> bool:
+    """Whether a listed text can be written in UTF-8: what cannot stands in no table.
+
+    >>> is_text("été"), is_text(chr(0xD800))
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# -- The SQL of counting -----------------------------------------------------------------------------------------------
+
 
 Reads = Sequence[Read]
 Step = Callable[[Codec, Column], Value]
@@ -80,11 +156,11 @@ class Counting:
             FROM ({self._steps(source, reads, names)}) AS placed {self._joins(reads)}
             WHERE ({self._index(reads)}) IS NULL GROUP BY {", ".join(names)}"""
 
-    def distinct(self, rows: str, column: Column, at_most: int) -> str:
+    def distinct(self, rows: str, column: Column, max_rows: int) -> str:
         """The different texts of the one column of `rows`, as `values` are compared with them; a few too many."""
-        untyped = Column(column.name, Kind.UNTYPED) if column.kind is Kind.OBJECT else column
+        untyped = Column(column.name, ColumnKind.UNTYPED) if column.kind is ColumnKind.OBJECT else column
         text = self.dialect.sql(text_of(untyped), "r0")
-        return f"SELECT DISTINCT {text} AS listed FROM ({rows}) AS all_rows LIMIT {at_most + 2}"
+        return f"SELECT DISTINCT {text} AS listed FROM ({rows}) AS all_rows LIMIT {max_rows + 2}"
 
     def domains(self, reads: Sequence[Reads]) -> list[tuple[str, str, dict[str, int]]]:
         """The tables (listed, position) of what is looked up: the name of each, the SQL of a text's key, its texts."""
@@ -166,7 +242,7 @@ def _reachable(read: Read, codec: ListedTexts) -> dict[str, int]:
 
     Of floats only texts of numbers, in the fewest digits: longer ones would be rounded to what others are.
     """
-    if read.column.kind is not Kind.FLOAT:
+    if read.column.kind is not ColumnKind.FLOAT:
         return {text: k for text, k in codec.places.items() if is_text(text)}
     number = np.float32 if read.column.native.lower() in ("float", "float4") else float
 

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from dxprivacy.engines import expressions as ex
 from dxprivacy.engines.placement import Read
-from dxprivacy.engines.source import Column, Kind
+from dxprivacy.engines.source import Column, ColumnKind
 
 
 class Dialect(ABC):
@@ -82,10 +82,10 @@ class Dialect(ABC):
     def key(self, text: str) -> str:
         """The key with this text, which is ASCII."""
 
-    def is_number(self, kind: Kind | None, name: str) -> str:
+    def is_number(self, kind: ColumnKind | None, name: str) -> str:
         """Whether an entry of a column of numbers is neither missing nor NaN."""
         present = f"{name} IS NOT NULL"
-        return f"({present} AND NOT isnan({name}))" if kind is Kind.FLOAT else present  # Spark: NULL is not NaN
+        return f"({present} AND NOT isnan({name}))" if kind is ColumnKind.FLOAT else present  # Spark: NULL is not NaN
 
     @abstractmethod
     def numbered(self, theirs: str, cells: Sequence[str]) -> str:
@@ -97,12 +97,12 @@ class Dialect(ABC):
     def md5(self, text: str) -> str:
         """The MD5 digest of a text in hexadecimal digits, which are ordered as bytes are."""
 
-    def chosen(self, told: str, cells: Sequence[str], at_most: int) -> str:
+    def chosen(self, told: str, cells: Sequence[str], max_rows: int) -> str:
         """Of the rows `numbered` those of each person with the least digests, as (person, cells, n)."""
         here = ", ".join(cells)
         order = f"row_number() OVER (PARTITION BY person ORDER BY {self.md5(told)})"
         return f"""SELECT person, {here}, 1 AS n
-            FROM (SELECT person, {here}, {order} AS place FROM numbered) AS in_order WHERE place <= {at_most}"""
+            FROM (SELECT person, {here}, {order} AS place FROM numbered) AS in_order WHERE place <= {max_rows}"""
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ class Dialect(ABC):
         match value:
             case ex.Input():
                 return name
-            case ex.Whole(number, wide):
+            case ex.WholeLiteral(number, wide):
                 return self.wide(number) if wide else f"{number}" if number >= 0 else f"({number})"
             case ex.Arithmetic():
                 return self.arithmetic(value, name)
@@ -178,7 +178,7 @@ class Dialect(ABC):
         match condition:
             case ex.NoLonger(text, most):
                 return f"{self.text_length(self.inner(text, name))} <= {most}"
-            case ex.Compared(left, sign, right):
+            case ex.ComparedEntry(left, sign, right):
                 return f"{self.inner(left, name)} {sign} {self.inner(right, name)}"
             case ex.Between(value, low, high):
                 return f"{self.inner(value, name)} BETWEEN {self.sql(low, name)} AND {self.sql(high, name)}"

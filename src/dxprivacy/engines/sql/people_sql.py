@@ -7,9 +7,9 @@ they would be anyway; only people with more rows than count have theirs numbered
 from collections.abc import Sequence
 
 from dxprivacy.engines.contribution_bounding import DIGITS, EACH_THEIR_OWN, LONGEST_KEY, NOBODY, unusable_key
-from dxprivacy.engines.packing import Packing
+from dxprivacy.engines.fields import Packing
 from dxprivacy.engines.placement import TEXTS, key_text
-from dxprivacy.engines.source import Column, Kind
+from dxprivacy.engines.source import Column, ColumnKind
 from dxprivacy.engines.sql.dialect import Dialect
 from dxprivacy.universe.people import ONE, People
 
@@ -26,7 +26,7 @@ class Keeping:
         """The rows with the canonical text of their key; `names` are its columns in them."""
         parts, unusable = [], []
         for column, name in zip(columns, names, strict=True):
-            read = Column(column.name, Kind.UNTYPED) if column.kind is Kind.OBJECT else column
+            read = Column(column.name, ColumnKind.UNTYPED) if column.kind is ColumnKind.OBJECT else column
             text = self.dialect.sql(key_text(read), name)
             usable = f"{self.dialect.length(text)} BETWEEN 1 AND {LONGEST_KEY}"
             is_text = read.kind in TEXTS
@@ -81,12 +81,12 @@ class Keeping:
             WITH by_person {stored} ({groups}),
             beyond {stored} (
                 SELECT {PERSON}, left({self.dialect.digest(PERSON)}, {DIGITS}) AS digest FROM by_person
-                GROUP BY {PERSON} HAVING sum(n) > {people.at_most}{limited}),
+                GROUP BY {PERSON} HAVING sum(n) > {people.max_rows}{limited}),
             theirs {stored} (
                 SELECT by_person.{PERSON}, digest, {here}, n
                 FROM by_person JOIN beyond ON by_person.{PERSON} = beyond.{PERSON}),
             numbered AS ({self.dialect.numbered("theirs", cells)}),
-            chosen AS ({self.dialect.chosen(told, cells, people.at_most)}),
+            chosen AS ({self.dialect.chosen(told, cells, people.max_rows)}),
             kept AS (
                 SELECT by_person.{PERSON}, {here}, n
                 FROM by_person LEFT JOIN beyond ON by_person.{PERSON} = beyond.{PERSON}

@@ -7,9 +7,9 @@ from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct.plan import plan_direct
 from dxprivacy.mechanisms.direct.run import fit_histogram, require_room_to_fit
 from dxprivacy.mechanisms.linear.run import noisy_rows
-from dxprivacy.mechanisms.planning_target import target
+from dxprivacy.mechanisms.planned import target
 from dxprivacy.mechanisms.sampling import Noise, SystemNoise
-from dxprivacy.mechanisms.synthesis.all_cells import asked_universe
+from dxprivacy.mechanisms.synthesis.histogram_answers import asked_universe
 from dxprivacy.mechanisms.synthesis.synthetic_data import Synthetic
 from dxprivacy.metrics import Metric
 from dxprivacy.policy import Policy
@@ -17,17 +17,17 @@ from dxprivacy.queries.asking import gather
 
 
 def direct(
-    questions: Any,
+    queries: Any,
     policy: Policy | Metric,
     counts: object,
     *,
-    share: object = 1,
+    budget: object = "100%",
     noise: Noise | None = None,
     seconds: float | None = None,
 ) -> Synthetic:
-    """A synthetic histogram by the best certified plan for the questions, and a fit to its noisy counts.
+    """A synthetic histogram by the best certified plan for the queries, and a fit to its noisy counts.
 
-    This is the researcher's view: no ledger, so every call spends anew, and nobody counts what.
+    This is the researcher's view: no ledger, so every call spends again, and nobody counts what.
 
     >>> from dxprivacy import metrics
     >>> synth = direct([[1, 0, 0], [0, 1, 0]], metrics.constant(3, 1), [70, 0, 30])
@@ -35,10 +35,10 @@ def direct(
     (100, True)
     """
     metric = target(policy).metric
-    require_room_to_fit(metric.universe, asked_universe(gather(questions).on(metric.universe)))
+    require_room_to_fit(metric.universe, asked_universe(gather(queries).on(metric.universe)))
     histogram = counts if isinstance(counts, Histogram) else Histogram.of(metric.universe, counts)
     records = histogram.total if metric.universe.absent is None else None
     if records == 0:
         raise UsageError("there are no records: nothing to fit a histogram to")
-    plan = plan_direct(questions, metric, share=share, rows=records, seconds=seconds)
-    return fit_histogram(plan, noisy_rows(plan, histogram, noise or SystemNoise()), records=records)
+    plan = plan_direct(queries, metric, budget=budget, n_records=records, seconds=seconds)
+    return fit_histogram(plan, noisy_rows(plan, histogram, noise or SystemNoise()), n_records=records)

@@ -1,10 +1,10 @@
 """A planned direct fit: an ordinary plan, released, and a histogram fitted to its noisy counts.
 
-The plan is the best for the questions, or one that counts every cell they tell apart.
+The plan is the best for the queries, or one that counts every cell they tell apart.
 
 A histogram is wanted, so counting the cells themselves is always a candidate, also where a planner that looks for quick
-answers would not try it: with many overlapping questions it wins by far.  Both are ordinary certified plans for the
-questions that were asked; the second works their answers out by least squares.
+answers would not try it: with many overlapping queries it wins by far.  Both are ordinary certified plans for the
+queries that were asked; the second works their answers out by least squares.
 """
 
 from dataclasses import dataclass, replace
@@ -19,26 +19,26 @@ from dxprivacy.mechanisms.linear.estimators.least_squares import MOST_CELLS, Lea
 from dxprivacy.mechanisms.linear.estimators.measured import NoiseCost
 from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
-from dxprivacy.mechanisms.linear.strategies.separated_records import cells_told_apart, classes_of, moves
+from dxprivacy.mechanisms.linear.strategies.separated_records import classes_of, count_representatives, moves
 from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress
 from dxprivacy.mechanisms.sampling import Noise
 from dxprivacy.mechanisms.spending import Spending
-from dxprivacy.mechanisms.synthesis.made import Made
+from dxprivacy.mechanisms.synthesis.synthetic_data import Made
 from dxprivacy.metrics import Metric
 from dxprivacy.privacy.certificate import Certificate
 from dxprivacy.privacy.costs import Cost
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.strategy_rows import Groups, Tally
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.universe.workload import Workload
 
 
 def plan_direct(
-    questions: Any,
+    queries: Any,
     metric: Metric,
     *,
-    rows: int | None = None,
-    share: object = 1,
+    n_records: int | None = None,
+    budget: object = "100%",
     spent: Cost | None = None,
     seconds: float | None = None,
     title: str = "",
@@ -48,11 +48,11 @@ def plan_direct(
 
     >>> from dxprivacy import metrics
     >>> boxes = [[1, 1, 0, 0], [0, 1, 1, 0], [1, 1, 1, 0], [0, 0, 1, 1], [1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 0, 0]]
-    >>> plan_direct(boxes, metrics.constant(4, 1), rows=100).counted.rows
+    >>> plan_direct(boxes, metrics.constant(4, 1), n_records=100).counted.rows
     4
     """
     best = make_plan(
-        questions, metric, rows=rows, share=share, spent=spent, seconds=seconds, title=title, dataset=dataset
+        queries, metric, n_records=n_records, budget=budget, spent=spent, seconds=seconds, title=title, dataset=dataset
     )
     by_cells = _counting_cells(best, spent, seconds)
     return best if by_cells is None or _error(best) <= _error(by_cells) else by_cells
@@ -63,23 +63,25 @@ def _error(plan: Plan) -> float:
 
 
 def _counting_cells(plan: Plan, spent: Cost | None, seconds: float | None) -> Plan | None:
-    """The same questions, worked out from counts of all cells that they tell apart; None where that cannot be."""
+    """The same queries, worked out from counts of all cells that they tell apart; None where that cannot be."""
     workload, metric = plan.workload, plan.metric
     tally = tally_of(workload)
     if metric.universe.absent is not None or tally is None or workload.rows < 2:
         return None
     try:
-        inner = make_plan(Stack((tally,)), metric, rows=plan.records, share=plan.share, spent=spent, seconds=seconds)
+        inner = make_plan(
+            Stack((tally,)), metric, n_records=plan.records, budget=plan.budget, spent=spent, seconds=seconds
+        )
         found = replace(
             plan,
             scales=inner.scales,
             method="matrix",
-            measured=LeastSquares(workload, inner.counted_questions),
+            measured=LeastSquares(workload, inner.counted_queries),
             about="counts every cell, and works the answers out by least squares",
             planner="auto",
             proof=None,
         )
-        found.certificate.require(at_most=plan.share)
+        found.certificate.require(at_most=plan.budget)
         _ = found.errors  # refuses what does not follow from the counted rows
     except (NotCertified, BudgetExceeded):  # another way to count it may fit where this does not
         return None
@@ -87,10 +89,10 @@ def _counting_cells(plan: Plan, spent: Cost | None, seconds: float | None) -> Pl
 
 
 def tally_of(workload: Workload) -> Tally | None:
-    """A count of every cell that the questions tell apart; None where these are too many, or none."""
+    """A count of every cell that the queries tell apart; None where these are too many, or none."""
     blocks = workload.blocks
     axes = sorted(set().union(*(moves(b) for b in blocks)))
-    if not axes or cells_told_apart(blocks, axes) > MOST_CELLS:
+    if not axes or count_representatives(blocks, axes) > MOST_CELLS:
         return None
     names = workload.universe.names
     classes = {axis: classes_of(blocks, axis) for axis in axes}
@@ -113,9 +115,9 @@ class DirectFit(Planned[Made]):
         return self.plan.metric
 
     @property
-    def share(self) -> Fraction:  # type: ignore[override]
+    def budget(self) -> Fraction:  # type: ignore[override]
         """That of the plan."""
-        return self.plan.share
+        return self.plan.budget
 
     @property
     def title(self) -> str:  # type: ignore[override]

@@ -1,7 +1,7 @@
 """Direct fit: a non-negative histogram from the noisy answers of an ordinary certified plan.
 
 The plan is released as always, and everything here is post-processing of the released integers.  For small universes
-this is far better than MWEM, because a plan measures everything at once where MWEM pays anew in every round.
+this is far better than MWEM, because a plan measures everything at once where MWEM pays again in every round.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.errors import QueryError, UsageError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.rounding import is_whole
 from dxprivacy.mechanisms.direct.weighted_fit import fit
 from dxprivacy.mechanisms.linear.plan import Plan
-from dxprivacy.mechanisms.synthesis.all_cells import asked_universe, require_all_cells
-from dxprivacy.mechanisms.synthesis.histogram_answers import Projection
+from dxprivacy.mechanisms.synthesis.histogram_answers import Projection, asked_universe, require_all_cells
 from dxprivacy.mechanisms.synthesis.synthetic_data import Measurement, Synthetic
 from dxprivacy.privacy.costs import SumCost
 from dxprivacy.releases.release import Release
@@ -27,7 +26,7 @@ MOST_CELLS = 1 << 24  # held a few times over, in floats
 _HARD = 1e-3  # an exact answer counts as noise of this part of the least other variance
 
 
-def fit_histogram(plan: Plan, noisy: object, *, records: int | None = None) -> Synthetic:
+def fit_histogram(plan: Plan, noisy: object, *, n_records: int | None = None) -> Synthetic:
     """The histogram that fits a plan's noisy counts best, by weighted least squares: costs nothing more.
 
     `noisy` is a release of the plan, or its noisy integers.  `records` is the public number of records; it is taken
@@ -35,7 +34,7 @@ def fit_histogram(plan: Plan, noisy: object, *, records: int | None = None) -> S
 
     >>> from dxprivacy import metrics
     >>> from dxprivacy.mechanisms.linear.planning.planner import make_plan
-    >>> plan = make_plan([[1, 0, 0], [0, 1, 0]], metrics.constant(3, 1), method="same-scale", rows=100)
+    >>> plan = make_plan([[1, 0, 0], [0, 1, 0]], metrics.constant(3, 1), method="same-scale", n_records=100)
     >>> fit_histogram(plan, [70, -4]).histogram.round(2).tolist()
     [70.0, 0.0, 30.0]
     """
@@ -50,7 +49,7 @@ def fit_histogram(plan: Plan, noisy: object, *, records: int | None = None) -> S
         total = universe.max_records
     else:
         known = _known(noisy, universe) if isinstance(noisy, Release) else None
-        total = next((x for x in (records, known, plan.records) if x is not None), -1)
+        total = next((x for x in (n_records, known, plan.records) if x is not None), -1)
         if not is_whole(total) or total < 0:
             raise UsageError("how many records are there? The number is public", hints=["records=20000"])
         if total == 0:
@@ -64,8 +63,8 @@ def fit_histogram(plan: Plan, noisy: object, *, records: int | None = None) -> S
     return Synthetic(
         universe=asked,
         histogram=found.y,
-        questions=plan.questions,
-        workload=plan.workload if asked is universe else plan.questions.on(asked),
+        queries=plan.queries,
+        workload=plan.workload if asked is universe else plan.queries.on(asked),
         records=None if free else int(total),
         method="direct",
         measurements=measurements,
@@ -80,8 +79,8 @@ def over_asked(plan: Plan) -> tuple[Universe, Workload]:
     universe, asked = plan.metric.universe, asked_universe(plan.workload)
     if asked is not universe:
         try:
-            counted = plan.counted_questions.on(asked)
-        except QuestionError:  # rows over all possible records, which exist in small universes only
+            counted = plan.counted_queries.on(asked)
+        except QueryError:  # rows over all possible records, which exist in small universes only
             return universe, plan.counted
         if counted.rows == plan.counted.rows:
             return asked, counted

@@ -6,7 +6,8 @@ Deterministic; A is never dense.  How far f is above its least value is known at
 f is convex, so f(y) - f* <= g.(y - y*) <= g.y - n min g; and f* >= 0), and the search stops where that cannot matter
 beside the noise: f is half a chi square, whose value at the truth is about half the number of rows.  Small problems
 begin where an active-set method ends, at the most even histogram with its answers, and go on by accelerated projected
-gradients.  Large ones are fitted with nearly maximum entropy (`max_entropy`), which needs far fewer steps.
+gradients.  Large ones are fitted with nearly maximum entropy (the maximum-entropy fit below), which needs far fewer
+steps.
 """
 
 from dataclasses import dataclass
@@ -15,8 +16,78 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.direct.evening import evened
-from dxprivacy.mechanisms.direct.max_entropy import Dual
 from dxprivacy.mechanisms.synthesis.histogram_answers import Projection
+
+# -- The histogram of nearly maximum entropy that fits noisy answers, for many possible records: L-BFGS on the dual ----
+#     minimize f(y) + t KL(y, even)    over y >= 0 (sum y = n where n is public),    f half the weighted squared misfit
+#
+# With m the answers and V their variances, the minimum is y = even exp(-A'u), scaled to n, where u minimizes the smooth
+#
+#     t/2 u'V u + m'u + n log sum(even exp(-A'u))        (sum(even exp(-A'u)) where n is free).
+#
+# The dual has one variable for each answer.  A few hundred evaluations reach what projected gradients over the records
+# do not reach in thousands, and the entropy keeps what was not measured even.  t is lowered step by step, each from the
+# last solution, until the misfit cannot matter beside the noise (f is at least 0, so the misfit bounds the gap).
+
+
+_WEIGHTS = (1.0, 0.1, 0.01, 0.001, 0.0001)  # of the entropy, beside half a chi square
+_ENOUGH = 0.01  # of the entropy: a smaller weight only where the misfit asks for it
+_MEMORY = 20  # corrections that L-BFGS keeps
+_LOWEST = -700.0  # logarithms below this are 0 in floats
+
+
+@dataclass(frozen=True, eq=False)
+class Dual:
+    """The dual problem; `total` is the public number of records, None where it is free."""
+
+    rows: Projection
+    measured: Floats
+    variances: Floats
+    even: Floats
+    total: float | None
+
+    def histogram(self, u: Floats) -> tuple[float, Floats]:
+        """The logarithm of the sum, or the sum, that the dual holds; and y."""
+        exponent = -self.rows.back(u)
+        if self.total is None:
+            y = self.even * np.exp(np.minimum(exponent, -_LOWEST))
+            return float(y.sum()), y
+        top = float(exponent.max())
+        y = self.even * np.exp(np.maximum(exponent - top, _LOWEST))
+        size = float(y.sum())
+        return self.total * (np.log(size) + top), y * (self.total / size)
+
+    def solved(self, close: float, most: int) -> tuple[Floats, int]:
+        """The histogram, once its misfit is at most `close`, or after `most` evaluations; and how many there were."""
+        from scipy.optimize import minimize
+
+        u, used = np.zeros(len(self.measured)), 0
+        for weight in _WEIGHTS:
+            # In units of what an answer's curvature may be, so that answers of any noise converge alike.
+            unit = 1 / np.sqrt(weight * self.variances + np.maximum(self.measured, 1.0))
+
+            def value(x: Floats, weight: float = weight, unit: Floats = unit) -> tuple[float, Floats]:
+                u = x * unit
+                size, y = self.histogram(u)
+                spread = weight * self.variances * u
+                slope = spread + self.measured - self.rows.answers(y)
+                return 0.5 * float(u @ spread) + float(u @ self.measured) + size, slope * unit
+
+            room = {"maxiter": most - used, "maxfun": most - used, "maxcor": _MEMORY, "ftol": 1e-10, "gtol": 0.02}
+            found = minimize(value, u / unit, jac=True, method="L-BFGS-B", options=room)
+            u, used = found.x * unit, used + int(found.nfev)
+            if used >= most or (weight <= _ENOUGH and self.misfit(self.histogram(u)[1]) <= close):
+                break
+        return self.histogram(u)[1], used
+
+    def misfit(self, y: Floats) -> float:
+        """f."""
+        off = self.rows.answers(y) - self.measured
+        return 0.5 * float(off @ (off / self.variances))
+
+
+# -- The histogram that fits noisy answers best ------------------------------------------------------------------------
+
 
 CLOSE = 1e-3  # times the number of rows: the gap at which to stop
 CONVERGED = 0.1  # likewise: a gap that is a fifth of what the noise itself adds to f
@@ -60,7 +131,7 @@ def fit(rows: Projection, measured: Floats, variances: Floats, total: float, *, 
     >>> fit(rows, np.array([30.0, -9.0]), np.ones(2), 100.0).y.round(3).tolist()
     [30.0, 0.0, 70.0]
     """
-    task = _Task(rows, measured, 1.0 / variances, total, free)
+    task = _FitTask(rows, measured, 1.0 / variances, total, free)
     if rows.cells * (rows.workload.rows + 1) > SMALL:
         return task.large()
     y = task.start()
@@ -80,7 +151,7 @@ def fit(rows: Projection, measured: Floats, variances: Floats, total: float, *, 
         if reached > nearby + float(slope @ move) + float(move @ move) / (2 * step) * (1 + 1e-9) + 1e-9:
             step /= 2  # the curvature was taken too small
             continue
-        if reached > value:  # too much momentum: begin anew from the best point
+        if reached > value:  # too much momentum: begin again from the best point
             if momentum == 1.0:
                 break
             ahead, momentum = y, 1.0
@@ -94,7 +165,7 @@ def fit(rows: Projection, measured: Floats, variances: Floats, total: float, *, 
 
 
 @dataclass(frozen=True, eq=False)
-class _Task:
+class _FitTask:
     rows: Projection
     measured: Floats
     precision: Floats

@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.errors import QueryError, UsageError
 from dxprivacy.exact.answer_grid import require_room
 from dxprivacy.exact.rounding import finite, written_fraction
-from dxprivacy.formats.canonical import is_sealed, sealed
-from dxprivacy.formats.versions import PLAN, WITH_RECONSTRUCTION
-from dxprivacy.formats.writing_files import PLAN as PLAN_FILE
-from dxprivacy.formats.writing_files import write_file
-from dxprivacy.mechanisms.linear.estimators.block_max_tables import Together
+from dxprivacy.formats.canonical import PLAN, WITH_RECONSTRUCTION, is_sealed, sealed
+from dxprivacy.formats.file_access import PLAN as PLAN_FILE
+from dxprivacy.formats.file_access import write_file
+from dxprivacy.mechanisms.linear.estimators.block_max_tables import BlockMaxTables
 from dxprivacy.mechanisms.linear.estimators.exact_reconstruction import WayBack
-from dxprivacy.mechanisms.linear.estimators.k_norm_counts import Consistent
+from dxprivacy.mechanisms.linear.estimators.k_norm_counts import KNormCounts
 from dxprivacy.mechanisms.linear.estimators.least_squares import LeastSquares
 from dxprivacy.mechanisms.linear.estimators.measured import AsAsked, Measured, NoiseCost, RowForRow
 from dxprivacy.mechanisms.linear.plan_facts import PlanFacts
@@ -28,15 +27,14 @@ from dxprivacy.metrics import Metric
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.stored_queries import from_dict, listed_rows
 from dxprivacy.releases import Release, from_json
-from dxprivacy.releases.answer_names import names
-from dxprivacy.releases.answer_tables import columns_of, own_columns
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.answer_tables import columns_of, names, own_columns
+from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.tabular import NUMBER, TEXT, Columns, Printable, Tabular
 from dxprivacy.universe.answers import ErrorOf
 from dxprivacy.universe.workload import Answer, Workload
 from dxprivacy.wording import Displayed, json_text, shown
 
-MOST_QUESTIONS = 10_000
+MOST_QUERIES = 10_000
 _ERRORS = ("typical_error", "half_width_95", "within", "standard_at_strictest_95", "standard_at_worst_case_95")
 _WORDS = ("unit", "note", "label")
 
@@ -75,14 +73,14 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
         if self.measured.shifts is not None and records > (self.records or 0):
             raise UsageError(
                 f"the plan moves answers on purpose, for {self.records or 0:,} records, and there are {records:,}",
-                hints=[(f"--rows {records}", "plans for that many"), ('method="optimal"', "moves nothing")],
+                hints=[(f"--n-records {records}", "plans for that many"), ('method="optimal"', "moves nothing")],
             )
         self.measured.prepare(self.scales)
         dry_run(self, records, ledger_reference)
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Release:  # noqa: ARG002
         """Reserve, count, add noise, keep; what was kept before comes back as it is."""
-        self.certificate.require(at_most=self.share)  # Thm 1, before anything is spent; and again where noise is added
+        self.certificate.require(at_most=self.budget)  # Thm 1, before anything is spent; and again where noise is added
 
         made: list[Release] = []
 
@@ -92,7 +90,7 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
             made.append(build_release(self, z, histogram.public_records, ledger_reference))
             return made[0].to_json()
 
-        kept = spend.step(self.cost, self.counted_questions, "", act, asked=self.questions)
+        kept = spend.step(self.cost, self.counted_queries, "", act, asked=self.queries)
         if made and kept is made[0].to_json():  # what was kept is what was just made: no need to read it again
             return made[0]
         return read_kept(kept, from_json)
@@ -106,8 +104,8 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
         more = {
             "answers": self._answers(),
             "gains": [
-                {"question": title, "standard_epsilon": finite(plain.epsilon), "gain": finite(plain.gain)}
-                for title, plain in zip(self.workload.titles, self.baselines.questions, strict=True)
+                {"query": title, "standard_epsilon": finite(plain.epsilon), "gain": finite(plain.gain)}
+                for title, plain in zip(self.workload.titles, self.baselines.queries, strict=True)
             ],
         }
         return sealed({**data, **more})
@@ -118,7 +116,7 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
         out: list[dict[str, Any]] = []
         for k, (answer, error) in enumerate(zip(self.workload.answers, self.errors, strict=True)):
             facts = {
-                "question": self.workload.titles[answer.question],
+                "query": self.workload.titles[answer.query],
                 "unit": answer.unit,
                 "within": None if answer.within is None else str(answer.within),
                 "rmse": error.rmse,
@@ -140,7 +138,7 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
         """A row for each answer that would be released, as releases have them, with errors instead of values."""
         answers, titles = self.workload.answers, self.workload.titles
         groups, called = columns_of(answers), names(answers)
-        head = [(name, TEXT) for name in ("question", *own_columns(groups, ("question", *_ERRORS, *_WORDS)))]
+        head = [(name, TEXT) for name in ("query", *own_columns(groups, ("query", *_ERRORS, *_WORDS)))]
         head += [(name, NUMBER) for name in _ERRORS] + [(name, TEXT) for name in _WORDS]
 
         def row(k: int, answer: Answer) -> list[Any]:
@@ -149,7 +147,7 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
             plain = [_width(self.baselines.strict[k]), _width(self.baselines.worst[k])]
             told = [answer.unit, "exact" if self.is_exact(answer) else "", called[k]]
             cells = [by.get(name, "") for name in groups]
-            return [titles[answer.question], *cells, error.typical, error.half_width, within, *plain, *told]
+            return [titles[answer.query], *cells, error.typical, error.half_width, within, *plain, *told]
 
         return Columns.of(head, (row(k, answer) for k, answer in enumerate(answers)))
 
@@ -158,7 +156,7 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
         return write_file(path, json_text(self.to_dict()), PLAN_FILE)
 
 
-MANY_ANSWERS = 10_000  # of more than these a plan's file holds no names: they follow from the questions
+MANY_ANSWERS = 10_000  # of more than these a plan's file holds no names: they follow from the queries
 
 
 def _width(error: ErrorOf | None) -> float | None:
@@ -167,33 +165,35 @@ def _width(error: ErrorOf | None) -> float | None:
 
 def measure(how: object, asked: Workload, put: Stack) -> Measured:
     """The way from other rows to those that were asked for, by its name."""
-    kinds: dict[str, type[Measured]] = {kind.how: kind for kind in (RowForRow, LeastSquares, Consistent, Together)}
+    kinds: dict[str, type[Measured]] = {
+        kind.how: kind for kind in (RowForRow, LeastSquares, KNormCounts, BlockMaxTables)
+    }
     if not isinstance(how, str) or how not in kinds:
         raise UsageError("the plan works its answers out in a way that this version does not know")
     return kinds[how](asked, put)
 
 
-def require_few(questions: Sequence[object]) -> None:
-    """Refuse more questions than a plan can hold: each is worked out by itself, whatever it says."""
-    if len(questions) > MOST_QUESTIONS:
+def require_few(queries: Sequence[object]) -> None:
+    """Refuse more queries than a plan can hold: each is worked out by itself, whatever it says."""
+    if len(queries) > MOST_QUERIES:
         raise UsageError(
-            f"a plan of {len(questions):,} questions; it can hold {MOST_QUESTIONS:,}",
-            hints=["ask for tables, ranges or a matrix: each is one question with many answers"],
+            f"a plan of {len(queries):,} queries; it can hold {MOST_QUERIES:,}",
+            hints=["ask for tables, ranges or a matrix: each is one query with many answers"],
         )
 
 
 def _require_listed(data: dict[str, Any], measured: dict[str, Any]) -> None:
     """Refuse rows that exist in a shape alone, before room is made for them: a plan lists every scale and answer."""
-    put = measured.get("questions", [])
-    require_few(data["questions"])
+    put = measured.get("queries", [])
+    require_few(data["queries"])
     require_few(put)
     most = len(data["scales"]) + len(data["answers"])
-    if max(listed_rows(data["questions"]), listed_rows(put)) > most:
+    if max(listed_rows(data["queries"]), listed_rows(put)) > most:
         raise ValueError("rows that are not listed")
 
 
 def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title: str = "") -> Plan:
-    """A plan back from JSON, certified anew: what the file says about itself is not believed."""
+    """A plan back from JSON, certified again: what the file says about itself is not believed."""
     if not isinstance(data, dict) or not PLAN.reads(data.get("format")):
         raise UsageError("not a plan of this version", hints=["dxp plan … writes one"])
     try:
@@ -207,12 +207,12 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
             )
         given = data.get("measured") or {}
         _require_listed(data, given)
-        questions = Stack(tuple(from_dict(q) for q in data["questions"]))
+        queries = Stack(tuple(from_dict(q) for q in data["queries"]))
         scales = tuple(float.fromhex(s) for s in data["scales"])
-        share, rows = written_fraction(data["share"]), data["rows"]
+        budget, rows = written_fraction(data["budget"]), data["rows"]
         method = str(data["method"])
         about = str(data.get("about", ""))
-        put = Stack(tuple(from_dict(q) for q in given["questions"])) if given else None
+        put = Stack(tuple(from_dict(q) for q in given["queries"])) if given else None
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows < 1 << 62):
             raise ValueError("rows")
     except (
@@ -223,21 +223,21 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
         AttributeError,
         ArithmeticError,
         RecursionError,
-        QuestionError,
+        QueryError,
     ):
         raise UsageError("the plan file is damaged", hints=["dxp plan … plans again"]) from None
-    if not 0 < share <= 1:
-        raise UsageError("the plan file is damaged: its share is not between 0 and 1")
-    workload = questions.on(metric.universe)
+    if not 0 < budget <= 1:
+        raise UsageError("the plan file is damaged: its budget is not between 0 and 1")
+    workload = queries.on(metric.universe)
     measured = AsAsked(workload) if put is None else measure(given.get("how"), workload, put)
     if len(scales) != measured.workload.rows:
-        raise UsageError("the plan file is damaged: its scales are not those of its questions", hints=["dxp plan …"])
+        raise UsageError("the plan file is damaged: its scales are not those of its queries", hints=["dxp plan …"])
     plan = Plan(
-        questions=questions,
+        queries=queries,
         workload=workload,
         metric=metric,
         scales=scales,
-        share=share,
+        budget=budget,
         method=method,
         records=rows,
         title=title,
@@ -245,7 +245,7 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
         measured=measured,
         about=about,
     )
-    plan.certificate.require(at_most=share)
+    plan.certificate.require(at_most=budget)
     if not plan.measured.as_asked:
         _ = plan.errors  # refuses what does not follow from the counted rows
         if data["format"] == PLAN.numbered(WITH_RECONSTRUCTION):

@@ -11,18 +11,16 @@ import numpy as np
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.rounding import finite
-from dxprivacy.formats.canonical import digest_of
-from dxprivacy.formats.versions import WITH_RECONSTRUCTION, Format
-from dxprivacy.mechanisms.known_facts import Facts
+from dxprivacy.formats.canonical import WITH_RECONSTRUCTION, Format, digest_of
 from dxprivacy.mechanisms.linear.estimators.exact_reconstruction import WayBack
-from dxprivacy.mechanisms.linear.estimators.expected_errors import all_expected
-from dxprivacy.mechanisms.linear.estimators.measured import Measured, NoiseCost
+from dxprivacy.mechanisms.linear.estimators.measured import Measured, NoiseCost, all_expected
 from dxprivacy.mechanisms.linear.planning.standard_baselines import Baselines, Ours, baselines
+from dxprivacy.mechanisms.planned import Facts
 from dxprivacy.metrics import Metric
 from dxprivacy.privacy import largest_loss
 from dxprivacy.privacy.certificate import Certificate, certify
 from dxprivacy.queries.asked import Stack
-from dxprivacy.universe.answers import ErrorOf, Interval, Law
+from dxprivacy.universe.answers import Distribution, ErrorOf, Interval
 from dxprivacy.universe.workload import Answer, Workload
 
 LARGEST_SCALE = 2.0**52  # on the grid; answers and noise together stay within 64 bits
@@ -47,13 +45,13 @@ class PlanFacts(Facts):
     What is counted are the rows of the workload, or others (`measured`) from which those are worked out.
     """
 
-    questions: Stack
+    queries: Stack
     workload: Workload
     metric: Metric = field(repr=False)
     scales: tuple[float, ...]
-    share: Fraction
+    budget: Fraction
     method: str
-    records: int | None  # how many there are, or are reckoned with for means
+    records: int | None  # how many there are, or are estimated with for means
     title: str = ""
     dataset: str = ""
     measured: Measured  # what is counted, and how what was asked follows from it
@@ -71,9 +69,9 @@ class PlanFacts(Facts):
         return self.measured.workload
 
     @property
-    def counted_questions(self) -> Stack:
-        """The questions that are put to the data: those that were asked, or others in their place."""
-        return self.measured.put(self.questions)
+    def counted_queries(self) -> Stack:
+        """The queries that are put to the data: those that were asked, or others in their place."""
+        return self.measured.put(self.queries)
 
     @cached_property
     def cost(self) -> NoiseCost:
@@ -81,9 +79,9 @@ class PlanFacts(Facts):
         return self.measured.cost(self.scales, self.metric)
 
     @cached_property
-    def laws(self) -> tuple[Law, ...]:
-        """The law of the noise in each row that was asked for."""
-        return self.measured.laws_of_file(self.scales)
+    def distributions(self) -> tuple[Distribution, ...]:
+        """The distribution of the noise in each row that was asked for."""
+        return self.measured.distributions_of_file(self.scales)
 
     def estimate(self, noisy: Ints, records: int) -> "list[int | float | Fraction]":
         """The rows that were asked for, from noisy counts: post-processing."""
@@ -101,14 +99,18 @@ class PlanFacts(Facts):
     def interval(self, answer: Answer, rows: "Sequence[int | float | Fraction]", records: int) -> Interval:
         """The released value of an answer and its 95 % interval, from estimated rows."""
         shifts = self.measured.shifts
-        return answer.recipe.interval(rows, self.laws, records, 0.0 if shifts is None else shifts[answer.rows[0]])
+        return answer.recipe.interval(
+            rows, self.distributions, records, 0.0 if shifts is None else shifts[answer.rows[0]]
+        )
 
     def is_exact(self, answer: Answer) -> bool:
         """Whether an answer has no noise, and nothing else moves it: shift, rounding, or cells that hide a part."""
         shifts = self.measured.shifts
         recipe = answer.recipe
         hidden = recipe.below or recipe.above or recipe.bias or not recipe.may_be_exact
-        return not hidden and all(self.laws[r].variance == 0 and (shifts is None or not shifts[r]) for r in answer.rows)
+        return not hidden and all(
+            self.distributions[r].variance == 0 and (shifts is None or not shifts[r]) for r in answer.rows
+        )
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -121,7 +123,7 @@ class PlanFacts(Facts):
     def errors(self) -> tuple[ErrorOf, ...]:
         """Expected error per answer."""
         shifts = self.measured.shifts
-        return all_expected(self.workload, self.laws, self.records, shifts)
+        return all_expected(self.workload, self.distributions, self.records, shifts)
 
     @cached_property
     def worst_case(self) -> tuple[float, tuple[int, int] | None]:
@@ -135,18 +137,18 @@ class PlanFacts(Facts):
 
     @cached_property
     def baselines(self) -> Baselines:
-        """What plain differential privacy would give, question by question."""
+        """What standard differential privacy would give, query by query."""
         ratio, worst = float(self.certificate.ratio), self.worst_epsilon
         return baselines(
             Ours(
-                questions=self.questions,
+                queries=self.queries,
                 workload=self.workload,
                 metric=self.metric,
-                share=self.share,
+                budget=self.budget,
                 records=self.records,
                 scales=self.scales,
                 measured=self.measured,
-                laws=self.laws,
+                distributions=self.distributions,
                 errors=self.errors,
                 ratio=ratio,
                 worst_epsilon=worst,
@@ -161,16 +163,16 @@ class PlanFacts(Facts):
 
     @property
     def gains(self) -> tuple[float, ...]:
-        """Per question: how many times more noise the same planner would need under one ε for all pairs, the least
-        that the question tells apart; never below 1 (`baselines` says why), inf where nothing limits it."""
-        return tuple(question.gain for question in self.baselines.questions)
+        """Per query: how many times more noise the same planner would need under one ε for all pairs, the least
+        that the query tells apart; never below 1 (`baselines` says why), inf where nothing limits it."""
+        return tuple(query.gain for query in self.baselines.queries)
 
     @cached_property
     def improvement(self) -> Floats:
-        """Per answer: the error of standard DP as strict as the closest pair that its question tells apart, divided by
+        """Per answer: the error of standard DP as strict as the closest pair that its query tells apart, divided by
         ours; inf for exact answers.
 
-        Of a question as a whole it is at least 1; one of its answers may be given up a little for the others.
+        Of a query as a whole it is at least 1; one of its answers may be given up a little for the others.
         """
         return np.array([_times(theirs, ours) for theirs, ours in zip(self.baselines.strict, self.errors, strict=True)])
 
@@ -187,11 +189,11 @@ class PlanFacts(Facts):
             {
                 "metric": self.metric.digest,
                 "dataset": self.dataset,
-                # A question called otherwise is the same question: its answer is not paid for twice.
-                "questions": [{k: v for k, v in q.items() if k != "title"} for q in self.questions.to_dict()],
+                # A query called otherwise is the same query: its answer is not paid for twice.
+                "queries": [{k: v for k, v in q.items() if k != "title"} for q in self.queries.to_dict()],
                 "workload": self.workload.digest,
                 "scales": self.written_scales,
-                "share": str(self.share),
+                "budget": str(self.budget),
                 "rows": self.records,
                 **({} if self.measured.as_asked else {"measured": [self.measured.how, self.measured.workload.digest]}),
             }
@@ -203,10 +205,10 @@ class PlanFacts(Facts):
             "name": self.name,
             "request": self.request,
             **self.policy_facts(),
-            "questions": self.questions.to_dict(),
+            "queries": self.queries.to_dict(),
             "workload": self.workload.digest,
             "rows": self.records,
-            "share": str(self.share),
+            "budget": str(self.budget),
             "scales": self.written_scales,
             "certificate": self.certificate.to_dict(),
             "worst_case_epsilon": finite(self.worst_epsilon),

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.formats.versions import RELEASE, software
+from dxprivacy.formats.canonical import RELEASE, software
 from dxprivacy.mechanisms.linear.plan_facts import PlanFacts
 from dxprivacy.mechanisms.linear.planning.plan_notes import notes
-from dxprivacy.releases.guarantee import guarantee_of, public_people
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference, guarantee_of, public_people
 from dxprivacy.releases.release import Release, Row, reached
 from dxprivacy.universe.workload import Answer
 
@@ -44,7 +43,7 @@ def _release(
         value, low, high = plan.interval(answer, estimated, records)
         exact = plan.is_exact(answer)
         vague = answer.recipe.vague(low, high)
-        title = titles[answer.question]
+        title = titles[answer.query]
         missed = answer.within is not None and not exact and not reached(answer.within, value, low, high)
         marks = (answer.groups, missed, answer.blur_bias)
         rows.append(Row(answer.label, title, value, low, high, answer.unit, exact, vague, *marks))
@@ -79,14 +78,14 @@ def dry_run(plan: PlanFacts, records: int, ledger_reference: LedgerReference) ->
 
 
 def _different(plan: PlanFacts) -> list[Answer]:
-    """Of very many answers some of each kind: those of one question, block and noise are worked out alike."""
+    """Of very many answers some of each kind: those of one query, block and noise are worked out alike."""
     answers = plan.workload.answers
     if len(answers) <= _MANY:
         return list(answers)
-    block_of, laws = plan.workload.block_of.tolist(), plan.laws
+    block_of, distributions = plan.workload.block_of.tolist(), plan.distributions
     found: dict[object, Answer] = {}
     for answer in answers:
-        found.setdefault((answer.question, *((block_of[r], id(laws[r])) for r in answer.rows)), answer)
+        found.setdefault((answer.query, *((block_of[r], id(distributions[r])) for r in answer.rows)), answer)
     return [*answers[:_MANY], *found.values()]
 
 

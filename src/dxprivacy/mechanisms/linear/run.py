@@ -2,7 +2,7 @@
 
 Z = A x + Y with A, x and Y whole numbers and Y_k discrete Laplace of scale s_k.  Replacing a record i by j moves A x by
 A_j - A_i, so the probability of any output changes by at most exp(sum_k |A_ki - A_kj| / s_k) = exp(L(i, j)), and the
-plan's certificate says L <= share * d.  Nothing is rounded after the data enters.
+plan's certificate says L <= budget * d.  Nothing is rounded after the data enters.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ def noisy_rows(plan: PlanFacts, histogram: Histogram, noise: Noise) -> Ints:
 
     (The demo draws standard-DP noise on simulated data besides, for comparison.)
     """
-    plan.certificate.require(at_most=plan.share)  # Thm 1: needs ||Q'_i - Q'_j||_1 <= d(i, j) for all i, j.
+    plan.certificate.require(at_most=plan.budget)  # Thm 1: needs ||Q'_i - Q'_j||_1 <= d(i, j) for all i, j.
     if histogram.universe != plan.metric.universe:
         raise UsageError("the histogram is over another universe than the plan")
     cost = plan.cost  # what was certified above, and reserved: these very rows and scales
@@ -29,9 +29,9 @@ def noisy_rows(plan: PlanFacts, histogram: Histogram, noise: Noise) -> Ints:
 
 
 def laplace(plan: PlanFacts, counts: object, *, noise: Noise | None = None) -> Floats:
-    """Answers of a plan with exact discrete Laplace noise, in the questions' units.
+    """Answers of a plan with exact discrete Laplace noise, in the queries' units.
 
-    This is the researcher's view: no ledger, so every call spends anew, and nobody counts what.
+    This is the researcher's view: no ledger, so every call spends again, and nobody counts what.
     `counts` is a histogram over the plan's universe.
 
     >>> from dxprivacy import metrics

@@ -1,4 +1,4 @@
 """MWEM: multiplicative weights with the exponential mechanism.
 
-In reading order: `mwem_bound`, `row_scales`, `mwem_facts`, `weights`, `run`, `plan`, `mwem_by_hand`.
+In reading order: `mwem_facts`, `weights`, `run`, `plan`, `mwem_by_hand`.
 """

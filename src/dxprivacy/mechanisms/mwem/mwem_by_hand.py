@@ -6,8 +6,7 @@ from dxprivacy.errors import UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.mwem.plan import plan_mwem
 from dxprivacy.mechanisms.mwem.run import run_mwem
-from dxprivacy.mechanisms.planned import Progress
-from dxprivacy.mechanisms.planning_target import target
+from dxprivacy.mechanisms.planned import Progress, target
 from dxprivacy.mechanisms.sampling import Noise, SystemNoise
 from dxprivacy.mechanisms.spending import Unrecorded
 from dxprivacy.mechanisms.synthesis.synthetic_data import Synthetic
@@ -16,12 +15,12 @@ from dxprivacy.policy import Policy
 
 
 def mwem(
-    questions: Any,
+    queries: Any,
     policy: Policy | Metric,
     counts: object,
     *,
     rounds: int | str | None = None,
-    share: object = 1,
+    budget: object = "100%",
     passes: int | None = None,
     averaged: bool = False,
     again: bool = False,
@@ -29,10 +28,10 @@ def mwem(
     noise: Noise | None = None,
     progress: Progress | None = None,
 ) -> Synthetic:
-    """A synthetic histogram that answers many questions at once, by MWEM.
+    """A synthetic histogram that answers many queries at once, by MWEM.
 
-    This is the researcher's view: no ledger, so every call spends anew, and nobody counts what; within a call never
-    more than the share.  For small universes `dx.direct` is usually far better.
+    This is the researcher's view: no ledger, so every call spends again, and nobody counts what; within a call never
+    more than the budget.  For small universes `dx.direct` is usually far better.
 
     >>> from dxprivacy import metrics
     >>> d = metrics.constant(4, 1)
@@ -48,10 +47,10 @@ def mwem(
     else:
         records = 0  # refused below, before anything is looked at
     plan = plan_mwem(
-        questions, metric, records=records, rounds=rounds, share=share, passes=passes, averaged=averaged, again=again,
+        queries, metric, n_records=records, rounds=rounds, budget=budget, passes=passes, averaged=averaged, again=again,
         start=start,
     )  # fmt: skip
     if histogram is None or histogram.universe != metric.universe:
         raise UsageError("the counts are over another universe than the metric")
     counted = histogram
-    return run_mwem(plan, lambda: counted, Unrecorded(metric, plan.share), noise or SystemNoise(), progress=progress)
+    return run_mwem(plan, lambda: counted, Unrecorded(metric, plan.budget), noise or SystemNoise(), progress=progress)

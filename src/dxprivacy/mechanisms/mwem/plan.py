@@ -6,26 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import NotCertified, QuestionError, TooLarge, UsageError
+from dxprivacy.errors import NotCertified, QueryError, TooLarge, UsageError
 from dxprivacy.exact.answer_grid import fits_scores, require_room
 from dxprivacy.exact.arrays import Floats, read_only
 from dxprivacy.exact.rounding import is_whole
 from dxprivacy.mechanisms.linear.plan_facts import LARGEST_SCALE
-from dxprivacy.mechanisms.mwem.mwem_bound import best_rounds
-from dxprivacy.mechanisms.mwem.mwem_facts import MwemFacts, step_part, unit_sensitivity
-from dxprivacy.mechanisms.mwem.row_scales import certified_scales, row_ratios, row_spans
+from dxprivacy.mechanisms.mwem.mwem_facts import MwemFacts, best_rounds, step_part, unit_sensitivity
 from dxprivacy.mechanisms.mwem.run import PASSES, run_mwem
+from dxprivacy.mechanisms.mwem.weights import certified_scales, row_ratios, row_spans
 from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress, require_number
 from dxprivacy.mechanisms.sampling import Noise
 from dxprivacy.mechanisms.spending import Spending
-from dxprivacy.mechanisms.synthesis.all_cells import require_all_cells
-from dxprivacy.mechanisms.synthesis.made import Made
-from dxprivacy.mechanisms.synthesis.measured_rows import measured_rows
+from dxprivacy.mechanisms.synthesis.histogram_answers import require_all_cells
+from dxprivacy.mechanisms.synthesis.synthetic_data import Made, measured_rows
 from dxprivacy.metrics import Metric
-from dxprivacy.privacy.budget_fraction import parse_share, require_spent
 from dxprivacy.privacy.costs import Cost, RowsCost, SelectionCost
+from dxprivacy.privacy.repair import parse_budget, require_spent
 from dxprivacy.queries.asking import gather
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.wording import json_text, plural, shown
 
 USUAL_ROUNDS = 20
@@ -77,12 +75,12 @@ class MwemPlan(MwemFacts, Planned[Made]):
 
 
 def plan_mwem(
-    questions: Any,
+    queries: Any,
     metric: Metric,
     *,
-    records: int,
+    n_records: int,
     rounds: int | str | None = None,
-    share: object = 1,
+    budget: object = "100%",
     passes: int | None = None,
     averaged: bool = False,
     again: bool = False,
@@ -101,50 +99,50 @@ def plan_mwem(
     uniform one.  `spent` is what was released before: the run then fits beside it on every pair.
 
     >>> from dxprivacy import metrics
-    >>> plan = plan_mwem([[1, 0, 0], [1, 1, 0]], metrics.constant(3, 1), records=100, rounds=2)
+    >>> plan = plan_mwem([[1, 0, 0], [1, 1, 0]], metrics.constant(3, 1), n_records=100, rounds=2)
     >>> plan.scales.tolist(), plan.part
     ([4.0, 4.0], Fraction(1, 4))
     """
     if not isinstance(metric, Metric):
         raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.constant(n, 1)"])
-    require_public_records(metric, records)
+    require_public_records(metric, n_records)
     require_all_cells(metric.universe, "MWEM")
-    granted, asked = parse_share(share), gather(questions)
+    granted, asked = parse_budget(budget), gather(queries)
     asked.require_honest(metric.universe)
     workload = asked.on(metric.universe)
-    require_room(workload.largest, records, where="mwem")
+    require_room(workload.largest, n_records, where="mwem")
     passes = _passes(passes, metric.universe.cells)
     ratios, spans = row_ratios(workload, metric), row_spans(workload)
     noisy = (ratios > 0) & (spans > 0)
     rows = int(noisy.sum())
     if not rows:
-        raise QuestionError(
+        raise QueryError(
             "there is nothing to choose: no answer needs noise under this policy",
             hints=[('method="direct"', "takes the exact answers")],
         )
-    count, why = _rounds(rounds, rows, records, metric, ratios[noisy], spans[noisy], granted, again=again)
+    count, why = _rounds(rounds, rows, n_records, metric, ratios[noisy], spans[noisy], granted, again=again)
     before = require_spent(spent, metric)
     scales = certified_scales(workload, metric, step_part(granted, count), ratios, steps=2 * count, spent=before)
-    if scales.max() >= min(LARGEST_SCALE, max(workload.largest, 1) * max(records, 1) * 2.0**20):
+    if scales.max() >= min(LARGEST_SCALE, max(workload.largest, 1) * max(n_records, 1) * 2.0**20):
         raise NotCertified(
             f"{plural(count, 'round')} leave so little of the policy for each that the noise drowns every answer",
-            hints=["fewer rounds, or a larger share"],
+            hints=["fewer rounds, or a larger budget"],
         )
-    choice = scales
+    selection = scales
     if alike:
         common = float((scales[noisy] / spans[noisy]).max())
-        choice = np.where(noisy, np.maximum(common * spans, scales), scales)
-    if not fits_scores(2 * workload.largest * records, float(choice[noisy].min())):
-        raise TooLarge("the questions' numbers are too large to be chosen among exactly", hints=["use larger units"])
+        selection = np.where(noisy, np.maximum(common * spans, scales), scales)
+    if not fits_scores(2 * workload.largest * n_records, float(selection[noisy].min())):
+        raise TooLarge("the queries' numbers are too large to be chosen among exactly", hints=["use larger units"])
     return MwemPlan(
-        questions=asked,
+        queries=asked,
         workload=workload,
         metric=metric,
-        records=records,
+        records=n_records,
         rounds=count,
-        share=granted,
+        budget=granted,
         scales=read_only(scales),
-        choice_scales=read_only(choice),
+        selection_scales=read_only(selection),
         why=why,
         passes=passes,
         averaged=averaged,
@@ -189,7 +187,7 @@ def _rounds(
     metric: Metric,
     ratios: Floats,
     spans: Floats,
-    share: Fraction,
+    budget: Fraction,
     *,
     again: bool,
 ) -> tuple[int, str]:
@@ -198,7 +196,7 @@ def _rounds(
     if rounds is None:
         return min(USUAL_ROUNDS, most), "a usual number"
     if rounds == "bound":
-        c = unit_sensitivity(ratios, spans, share)
+        c = unit_sensitivity(ratios, spans, budget)
         best = best_rounds(records, metric.universe.cells, rows, c)
         return min(best, most), "the error bound is least" if best <= most else "as many as there are answers"
     if not is_whole(rounds) or rounds < 1:

@@ -7,7 +7,7 @@ the first step; and the noise.  A round has the public synthetic histogram y, so
     measure   z_k + discrete Laplace of scale s_k                 loss |A_ki - A_kj| / s_k
     learn     multiplicative weights, several passes              post-processing
 
-Scores are whole numbers that move by at most |A_ki - A_kj|; nothing is rounded after the data enters (MATH section 6).
+Scores are whole numbers that move by at most |A_ki - A_kj|; nothing is rounded after the data enters.
 """
 
 import json
@@ -26,7 +26,7 @@ from dxprivacy.mechanisms.spending import Spending, StepCost, read_kept
 from dxprivacy.mechanisms.synthesis.synthetic_data import Measurement, Synthetic
 from dxprivacy.privacy.costs import LaplaceCost, SumCost
 from dxprivacy.queries.asked import Stack
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
 
 PASSES = 100  # over all past measurements after each round
 
@@ -63,7 +63,7 @@ def run_mwem(
 
     `histogram` is called inside the first step, after its cost was reserved.
     """
-    plan.certificate.require(at_most=plan.part)  # Thm 7: every step within its part, 2T of them within the share.
+    plan.certificate.require(at_most=plan.part)  # Thm 7: every step within its part, 2T of them within the budget.
     truth, costs = _Truth(plan, histogram), list[StepCost]()
     cells = plan.metric.universe.cells
     weights = Weights(np.ones(cells) if plan.start is None else plan.start, float(plan.records))
@@ -82,10 +82,10 @@ def run_mwem(
 
         def choose(_: LedgerReference, rows: Ints = rows, public: Ints = public) -> str:
             scores = np.abs(truth.answers[rows] - public[rows])
-            return json.dumps({"row": int(rows[noise.choose(scores, plan.choice_scales[rows])])})
+            return json.dumps({"row": int(rows[noise.select(scores, plan.selection_scales[rows])])})
 
         # Thm 3: needs |u(x) - u(x')| <= |A_ki - A_kj| for every row k; the plan's certificate bounds the largest.
-        row = _whole(spend.step(plan.choice, plan.questions, f"round {turn} choice", choose), "row")
+        row = _whole(spend.step(plan.selection, plan.queries, f"round {turn} selection", choose), "row")
         if not 0 <= row < len(open_rows) or not open_rows[row]:
             raise LedgerError(f"what was kept of round {turn} names an answer that was not to be chosen from")
         cost = plan.measurement(row)
@@ -94,7 +94,7 @@ def run_mwem(
             return json.dumps({"noisy": int(truth.answers[row]) + int(noise.laplace(cost.scales)[0])})
 
         noisy = _whole(spend.step(cost, Stack((plan.pick(row),)), f"round {turn} measurement", measure), "noisy")
-        costs += [plan.choice, cost]
+        costs += [plan.selection, cost]
         open_rows[row] = plan.again
         found.append(Measurement(row, cost.workload.answers[0].label, noisy, float(plan.scales[row])))
         weights.learn(plan.projection.line(row), float(noisy))
@@ -102,7 +102,7 @@ def run_mwem(
     return Synthetic(
         universe=plan.metric.universe,
         histogram=total / plan.rounds if plan.averaged else weights.y,
-        questions=plan.questions,
+        queries=plan.queries,
         workload=plan.workload,
         records=plan.records,
         method="mwem",
@@ -119,13 +119,13 @@ def _public_rows(
     rows = plan.public.tolist()
     if not rows:
         return []
-    questions = Stack(tuple(plan.pick(row) for row in rows))
-    cost = LaplaceCost(questions.on(plan.metric.universe), np.zeros(len(rows)))
+    queries = Stack(tuple(plan.pick(row) for row in rows))
+    cost = LaplaceCost(queries.on(plan.metric.universe), np.zeros(len(rows)))
 
     def exact(_: LedgerReference) -> str:
         return json.dumps({"exact": truth.answers[rows].tolist()})
 
-    numbers = read_kept(spend.step(cost, questions, "public answers", exact), lambda text: json.loads(text)["exact"])
+    numbers = read_kept(spend.step(cost, queries, "public answers", exact), lambda text: json.loads(text)["exact"])
     costs.append(cost)
     labels = [answer.label for answer in cost.workload.answers]
     out = []

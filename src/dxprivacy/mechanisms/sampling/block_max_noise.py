@@ -5,9 +5,9 @@ number of all z whose tables have w_g N(z_g) <= t, which is a product of their c
 
     exp(-max w N) = integral of e^-t over t >= max w N,
 
-so that the law is a mixture: a *level* t is drawn with a density proportional to e^-t V(t), and z uniformly among the
-V(t) that lie below it, one table at a time.  V changes only where t is a whole multiple of some w_g; between two such
-places t_i < t_(i+1) nothing depends on t, and the level i has the weight (e^-t_i - e^-t_(i+1)) V(t_i).
+so that the distribution is a mixture: a *level* t is drawn with a density proportional to e^-t V(t), and z uniformly
+among the V(t) that lie below it, one table at a time.  V changes only where t is a whole multiple of some w_g; between
+two such places t_i < t_(i+1) nothing depends on t, and the level i has the weight (e^-t_i - e^-t_(i+1)) V(t_i).
 
 The level is chosen by one uniform number U that is fixed before anything is looked up, by inversion: the i for which
 C(i - 1) <= U T < C(i), C the sums of weights and T all of them.  Weights lie between two whole numbers each, U between
@@ -19,8 +19,8 @@ are the rationals 1 / scale themselves, and e^-t is enclosed, never rounded: a s
 B_g(R) at R = floor(T / w_g) and k = sum of (q_g - 1) / w_g < 1: B_g is log-concave, so that B_g(floor((T + s) / w_g))
 <= B_g(R) q_g^(s / w_g + 1), and ln q <= q - 1, so that V(T + s) <= V(T) prod q_g e^(k s); integrate e^(-T - s) of it.
 
-The first table leaves a number open with a probability below 2^-100 (tests/privacy/test_block_max_law.py), and that
-shows in the time alone.
+The first table leaves a number open with a probability below 2^-100 (tests/privacy/test_block_max_distribution.py), and
+that shows in the time alone.
 """
 
 import math
@@ -36,8 +36,7 @@ from itertools import accumulate
 import numpy as np
 
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.mechanisms.sampling.exact_exp import exp_bounds
-from dxprivacy.mechanisms.sampling.exact_selection import Entropy
+from dxprivacy.mechanisms.sampling.exact_selection import Entropy, exp_bounds
 from dxprivacy.mechanisms.sampling.zero_sum_tables import Tables, tables_of
 
 BITS, TAIL = 192, 112
@@ -80,7 +79,7 @@ def _short(low: int, high: int, power: int, bits: int) -> _Between:
 
 
 @dataclass
-class _Kind:
+class _NoiseKind:
     """Tables of one size and rate: how many, and where the walk over levels is."""
 
     tables: Tables
@@ -120,7 +119,7 @@ class Levels:
 
 
 class BlockMax:
-    """The law for tables of so many cells, each with a scale.
+    """The distribution for tables of so many cells, each with a scale.
 
     >>> z = BlockMax([2, 3], [1.0, 2.5]).draw()
     >>> len(z), int(z[:2].sum()), int(z[2:].sum())
@@ -138,7 +137,7 @@ class BlockMax:
         self._made: list[Levels] = []
 
     def prepare(self) -> None:
-        """Make the first table: it depends on the law alone."""
+        """Make the first table: it depends on the distribution alone."""
         _ = self.levels().sums
 
     def levels(self, depth: int = 0) -> Levels:
@@ -169,11 +168,12 @@ class BlockMax:
                 return levels.places[found]
             depth += 1
 
-    def _kinds(self, bits: int) -> list[_Kind]:
+    def _kinds(self, bits: int) -> list[_NoiseKind]:
         often = Counter(zip(self.cells, self.rates, self.steps, strict=True))
         one = _Between(1, 1, 0)
         return [
-            _Kind(tables_of(n), rate, step, times, _decay(rate, bits), one) for (n, rate, step), times in often.items()
+            _NoiseKind(tables_of(n), rate, step, times, _decay(rate, bits), one)
+            for (n, rate, step), times in often.items()
         ]
 
     def _levels(self, bits: int, tail: int, *, first: bool) -> Levels:
@@ -212,7 +212,7 @@ def _decay(rate: Fraction, bits: int) -> _Between:
     return _short(*exp_bounds(rate, digits), -digits, bits)
 
 
-def _below(kinds: Sequence[_Kind], bits: int) -> _Between:
+def _below(kinds: Sequence[_NoiseKind], bits: int) -> _Between:
     """How many tables all together lie below the level that the walk has reached."""
     out = _Between(1, 1, 0)
     for kind in kinds:
@@ -223,7 +223,7 @@ def _below(kinds: Sequence[_Kind], bits: int) -> _Between:
     return out
 
 
-def _rest(kinds: Sequence[_Kind], here: _Between, power: int) -> int | None:
+def _rest(kinds: Sequence[_NoiseKind], here: _Between, power: int) -> int | None:
     """At most what lies from here on, e^-T V(T) being `here`, in units of 2^power; None where that is not known."""
     slope, jump = Fraction(0), Fraction(1)
     for kind in kinds:
@@ -237,5 +237,5 @@ def _rest(kinds: Sequence[_Kind], here: _Between, power: int) -> int | None:
 
 @lru_cache(maxsize=8)
 def block_max(cells: tuple[int, ...], scales: tuple[float, ...]) -> BlockMax:
-    """A law, with its table: the same question again finds it made."""
+    """A distribution, with its table: the same query again finds it made."""
     return BlockMax(cells, scales)

@@ -7,11 +7,11 @@ Discrete Gaussian for Differential Privacy* (2020), rearranged so that whole arr
 
 Notation: s = t / 2^j with 2^52 <= t < 2^53 and j >= 0 (every float64 in (0, 2^53) is of this form); B = 16.
 
-Why the law is exact.  All draws are independent.
+Why the distribution is exact.  All draws are independent.
 
 1.  Let X >= 0 be an integer with P(X = x) ~ exp(-x/(B t)), and split it: X = t G + U with 0 <= U < t.  The weight is
-    exp(-G/B) exp(-U/(B t)), so G and U are independent; P(G >= g) = exp(-g/B) is the same law for every scale, and
-    P(U = u) ~ exp(-u/(B t)) on [0, t).
+    exp(-G/B) exp(-U/(B t)), so G and U are independent; P(G >= g) = exp(-g/B) is the same distribution for every scale,
+    and P(U = u) ~ exp(-u/(B t)) on [0, t).
 2.  Y = floor(X / (B 2^j)) has P(Y >= y) = P(X >= B 2^j y) = exp(-y 2^j / t) = exp(-y/s): geometric with scale s.
 3.  With a fair sign, and (minus, 0) rejected, so that 0 is not counted twice, Y becomes Z.
 4.  G counts the g >= 1 with u < exp(-g/B), u uniform on [0, 1).  The first 63 bits w of u are compared with
@@ -25,7 +25,8 @@ Why the law is exact.  All draws are independent.
     exp(-U/(B t)).  For that coin let A_k ~ Bernoulli(U/(B t k)) and K the first k with A_k = 0.  Then
     P(K odd) = sum_k (-1)^k (U/(B t))^k / k! = exp(-U/(B t)).  A_k is the event that a draw below B k is 0 and a draw
     below t is less than U.
-6.  A rejected trial is drawn again as a whole.  Trials are independent and alike, so an accepted value has the law
+6.  A rejected trial is drawn again as a whole.  Trials are independent and alike, so an accepted value has the
+distribution
     above and is independent of the number of trials, hence of the time they took.
 
 Why nothing overflows in uint64.
@@ -50,7 +51,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dxprivacy.mechanisms.sampling.exact_exp import exp_bounds
+from dxprivacy.exact.arrays import Ints
+from dxprivacy.mechanisms.sampling.exact_selection import exp_bounds
 
 Entropy = Callable[[int], bytes]
 Words = NDArray[np.uint64]
@@ -123,7 +125,7 @@ def _attempt(noise: NDArray[np.int64], chunk: Lanes, scales: NDArray[np.float64]
     """Fill noise[chunk] where a trial succeeds; return the part of the chunk where none did.
 
     A small chunk is repeated until it fills the least number of lanes.  Which of an element's accepted trials is kept
-    depends on their places only, never on their values, so that the law is the same.
+    depends on their places only, never on their values, so that the distribution is the same.
     """
     place = np.arange(max(chunk.size, _MIN_LANES)) % chunk.size
     lanes = chunk[place]
@@ -260,3 +262,31 @@ def _floor_exp(g: int) -> int:
 def _words(n: int, entropy: Entropy) -> Words:
     """n uniform 64-bit words."""
     return np.frombuffer(entropy(8 * n), dtype=np.uint64)
+
+
+# -- Which records are kept: each by itself, with a probability that is a whole number over 2^62, exactly --------------
+# Every record draws 62 bits of its own and is kept if they are below that number, so that the distribution is exact.
+# Whatever the counts are, as many words are drawn as there are records, and every record takes the same steps.
+
+
+BITS = 62
+_KEPT_RECORDS_CHUNK = 1 << 16
+
+
+def kept(counts: Ints, chances: Ints, entropy: Entropy) -> Ints:
+    """How many of the records of each cell are kept, each with probability chances / 2^62.
+
+    >>> kept(np.array([3, 5]), np.array([0, 1 << 62]), lambda n: bytes(n)).tolist()
+    [0, 5]
+    """
+    if chances.shape != counts.shape or (chances < 0).any() or (chances > 1 << BITS).any():
+        raise ValueError("a probability is a whole number from 0 to 2^62 for each cell")
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    out = np.zeros(len(counts), dtype=np.int64)
+    for start in range(0, total, _KEPT_RECORDS_CHUNK):
+        places = np.arange(start, min(start + _KEPT_RECORDS_CHUNK, total))
+        cells = np.searchsorted(ends, places, side="right")
+        words = np.frombuffer(entropy(8 * len(places)), dtype=np.uint64) >> np.uint64(64 - BITS)
+        np.add.at(out, cells, (words.view(np.int64) < chances[cells]).astype(np.int64))
+    return out

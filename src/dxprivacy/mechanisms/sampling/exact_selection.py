@@ -1,4 +1,5 @@
-"""Exact choices by score: index k with probability proportional to exp(u_k / (2 s_k)), from integers and random bits.
+"""Exact selections by score: index k with probability proportional to exp(u_k / (2 s_k)), from integers and random
+bits.
 
 The scores u are whole numbers, the scales s float64 numbers, taken as the rationals that they are.  Floats only filter:
 whatever they cannot decide is decided by rational bounds, with as many more random bits as it takes.
@@ -9,13 +10,13 @@ q_k = (u_k - r_k) / (2 s_k) < 2^50, e_k = q_k + r_k / (2 s_k): differences of th
 
 *Exponential mechanism.*  Reference: the integer e* = max q + 1, above all e.  Each candidate gets a slot of h_k units
 with w_k 2^b <= h_k, where w_k = exp(e_k - e*) <= 1.  A uniform point of all slots is kept if it lies below w_k 2^b in
-its slot, and otherwise drawn again: rejection from an envelope, so that the law is exact.  The float weight is off by a
-factor within 1 +- 2^-44; a point below the lower bound l_k <= w_k 2^b is kept for certain, one between is decided in
-rationals.
+its slot, and otherwise drawn again: rejection from an envelope, so that the distribution is exact.  The float weight is
+off by a factor within 1 +- 2^-44; a point below the lower bound l_k <= w_k 2^b is kept for certain, one between is
+decided in rationals.
 
 *Permute-and-flip* (McKenna and Sheldon 2020): in a random order, take the first candidate whose coin of probability
 exp(e_k - max e) shows heads.  All coins are thrown, and one of the heads is taken uniformly: in a random order the
-first head is uniform among the heads, so that this is the same law.
+first head is uniform among the heads, so that this is the same distribution.
 
 Time.  Both pass over all candidates alike, whatever their scores are, and how many of them are tied.  A point is drawn
 again with probability at most `drawn_again(n)`: the slots of n candidates are too large by less than 3 units each, and
@@ -25,13 +26,42 @@ for 10^7; it takes some microseconds beside a pass over all of them.
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from math import ceil, log2
 
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.sampling.exact_exp import exp_bounds
+
+# -- Rational bounds of exp(-x), as close as anyone asks: where samplers decide what floats cannot ---------------------
+
+
+def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
+    """Integers low <= 2^bits exp(-x) <= high with high - low <= 5, for x >= 0.
+
+    The quotient and the power are rounded correctly to p = bits/3 + digits of x + 32 places (decimal), so that the
+    power is off by a factor within 1 +- (x + 1) 10^-p, and the product by less than 1.  The context is our own: neither
+    its precision nor its traps come from the caller's.
+
+    >>> low, high = exp_bounds(Fraction(1), 64)
+    >>> low / 2**64, high - low <= 5
+    (0.36787944117144233, True)
+    """
+    if x < 0:
+        raise ValueError("x must not be negative")
+    if x > bits + 2:  # exp(-x) 2^bits < 1: nothing to compute, however large x is
+        return 0, 1
+    digits = bits // 3 + len(str(int(x))) + 32
+    context = Context(prec=digits, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
+    power = context.exp(context.divide(Decimal(-x.numerator), Decimal(x.denominator)))
+    k = int(context.multiply(power, Decimal(1 << bits)))
+    return max(k - 2, 0), k + 3
+
+
+# -- Exact selections by score -----------------------------------------------------------------------------------------
+
 
 Entropy = Callable[[int], bytes]
 
@@ -42,10 +72,10 @@ _FEW_SCALES = 64  # all compared in fractions
 _FAR = 64.0  # beyond this a weight is less than one unit
 
 
-def choose(scores: Ints, scales: Floats, entropy: Entropy = os.urandom) -> int:
+def sample_exponential(scores: Ints, scales: Floats, entropy: Entropy = os.urandom) -> int:
     """The exponential mechanism: an index with probability proportional to exp(scores / (2 scales)), exactly.
 
-    >>> choose(np.array([0, 1000]), np.array([1.0, 1.0]))
+    >>> sample_exponential(np.array([0, 1000]), np.array([1.0, 1.0]))
     1
     """
     bits = _bits(len(scores))
@@ -152,3 +182,64 @@ def below(n: int, entropy: Entropy = os.urandom) -> int:
         value = int.from_bytes(entropy(size), "little")
         if value < limit:
             return value % n
+
+
+# -- Exact selections among classes of equal members -------------------------------------------------------------------
+# Index c with probability proportional to `size_c exp(-gap_c rate)` The sizes are whole numbers of any length, the gaps
+# whole numbers, the rate a rational.  As in `exact_selection`, floats only make an envelope: class c gets a slot of h_c
+# units with `v_c <= h_c`, where `v_c = size_c exp(-gap_c rate) 2^(k - e)`; a uniform point of all slots is kept if it
+# lies below v_c in its slot, and otherwise drawn again.  That is rejection from an envelope, so the distribution is
+# exact whatever the floats were, as long as they enclose v_c.
+#
+# They do: log2 v_c is a difference of two numbers below 2^14 in size, each off by less than a factor 1 +- 2^-50, so
+# that it is off by less than 2^-35, and v_c by a factor within 1 +- 2^-34; we allow 2^-30.  Below 2^-200 units a slot
+# is one unit.
+
+
+MOST_BITS = 1 << 13  # of the sizes
+_WEIGHTED_SELECTION_FILTER = 2.0**-30
+_LEAST = -200.0
+
+
+class WeightedSelection:
+    """An envelope over classes, from which any number of exact selections can be drawn.
+
+    >>> WeightedSelection([3, 10**30], np.array([0, 5000]), Fraction(1)).draw()
+    0
+    """
+
+    def __init__(self, sizes: Sequence[int], gaps: Ints, rate: Fraction) -> None:
+        self._sizes, self._gaps, self._rate = sizes, gaps, rate
+        logs: Floats = np.array([log2(size) for size in sizes])
+        if not len(sizes) == len(gaps) > 0 or min(sizes) < 1 or gaps.min() != 0 or logs.max() >= MOST_BITS:
+            raise ValueError("classes need positive sizes, and gaps of at least 0, of which one is 0")
+        self._bits = 60 - len(sizes).bit_length()
+        # Beyond 2^14 a gap only has to stay as far away as that.
+        height = logs - np.minimum(gaps.astype(np.float64) * float(rate) * np.log2(np.e), 2.0 * MOST_BITS)
+        self._top = ceil(float(height.max())) + 1
+        weights = np.exp2(np.maximum(height - self._top, _LEAST) + self._bits)
+        self._low: Ints = np.maximum(np.floor(weights * (1 - _WEIGHTED_SELECTION_FILTER)) - 1, 0).astype(np.int64)
+        self._low[height - self._top < _LEAST] = 0
+        self._ends: Ints = np.cumsum(np.ceil(weights * (1 + _WEIGHTED_SELECTION_FILTER)).astype(np.int64) + 1)
+
+    def draw(self, entropy: Entropy = os.urandom) -> int:
+        """An index; draws of one envelope are independent."""
+        while True:
+            point = below(int(self._ends[-1]), entropy)
+            c = int(np.searchsorted(self._ends, point, side="right"))
+            offset = point - (int(self._ends[c - 1]) if c else 0)
+            if offset < self._low[c] or self._keeps(c, offset, entropy):
+                return c
+
+    def _keeps(self, c: int, units: int, entropy: Entropy) -> bool:
+        """Whether a uniform point of [units, units + 1) is below v_c; draws as many more bits as it takes."""
+        size, gap, bits = int(self._sizes[c]), int(self._gaps[c]) * self._rate, self._bits
+        while True:
+            precision = max(64, bits - self._top + 64) + size.bit_length()
+            low, high = (size * bound for bound in exp_bounds(gap, precision))
+            shift = precision + self._top - bits  # both sides in units of 2^-precision
+            if (units + 1) << shift <= low:
+                return True
+            if units << shift >= high:
+                return False
+            units, bits = units << 64 | int.from_bytes(entropy(8), "little"), bits + 64

@@ -6,8 +6,8 @@ the product of all rho^|z|.  Then what lies below a count of noise s has the wei
 
     f(s) = rho^|s| * prod over its divisions (f_left * f_right)(s),        (f * g)(s) = sum over l of f(l) g(s - l).
 
-All f are symmetric and log-concave: rho^|s| is, and products and sums of independent log-concave laws on the whole
-numbers are.  So beyond the end M of a table f(M + k) <= f(M) q^k with q = f(M) / f(M - 1).
+All f are symmetric and log-concave: rho^|s| is, and products and sums of independent log-concave distributions on the
+whole numbers are.  So beyond the end M of a table f(M + k) <= f(M) q^k with q = f(M) / f(M - 1).
 
 Invariant: `low[s] <= c f(s) <= high[s]`, with one c for each count, all whole numbers; every rounding goes down in
 `low` and up in `high`.  No float takes part.
@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import pairwise
 from math import log
 
-from dxprivacy.mechanisms.sampling.equal_counts import MOST, RHO_BITS, equal_counts, log_weight
+from dxprivacy.mechanisms.sampling.zero_sum_tables import MOST, RHO_BITS, equal_counts, log_weight
 
 _BYTE = 8
 _COARSELY = 64  # bits of a ratio
@@ -28,14 +28,14 @@ _MOST_DIGITS = 4_000  # of one number: Python writes no longer ones
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class TreeKind:
     """A count: `rho` over 2^128 for each step away from 0, and the ways in which it is divided in two.
 
-    Counts whose noise follows the same law are one object: tables are made for each object.
+    Counts whose noise follows the same distribution are one object: tables are made for each object.
     """
 
     rho: int
-    halves: "tuple[tuple[Kind, Kind], ...]" = ()
+    halves: "tuple[tuple[TreeKind, TreeKind], ...]" = ()
 
     @cached_property
     def equal(self) -> tuple[int, int] | None:
@@ -47,7 +47,7 @@ class Kind:
         return together(*self.halves[0])
 
 
-def together(left: Kind, right: Kind) -> tuple[int, int] | None:
+def together(left: TreeKind, right: TreeKind) -> tuple[int, int] | None:
     """The equal counts of both, where they are few."""
     one, other = left.equal, right.equal
     if one is None or other is None or one[0] != other[0] or one[1] + other[1] > MOST:
@@ -125,18 +125,18 @@ class Enclosed:
 class Messages:
     """The f of every kind, with `bits` for f(0); tables end where f is below 2^-tail of that.
 
-    >>> leaf = Kind(1 << 127)
+    >>> leaf = TreeKind(1 << 127)
     >>> Messages(40, 3).of(leaf).low == [2**40, 2**39, 2**38, 2**37]
     True
     """
 
     def __init__(self, bits: int, tail: int) -> None:
         self.bits, self.tail = bits, tail
-        self._known: dict[Kind, Enclosed] = {}
-        self._sums: dict[tuple[Kind, Kind], Enclosed] = {}
+        self._known: dict[TreeKind, Enclosed] = {}
+        self._sums: dict[tuple[TreeKind, TreeKind], Enclosed] = {}
         self._steps: dict[int, tuple[list[int], list[int]]] = {}
 
-    def of(self, kind: Kind) -> Enclosed:
+    def of(self, kind: TreeKind) -> Enclosed:
         """f of a kind; those of its parts are made first, however deep they lie."""
         waiting = [kind]
         while waiting:
@@ -150,7 +150,7 @@ class Messages:
                 waiting += parts
         return self._known[kind]
 
-    def sums(self, left: Kind, right: Kind) -> Enclosed:
+    def sums(self, left: TreeKind, right: TreeKind) -> Enclosed:
         """(f_left * f_right)(s) in units of 2^bits of those of the tables, as far as two entries of these add up to.
 
         `low` is not above the sum of the products of their `low` by more than roundings of single products, a unit for
@@ -169,7 +169,7 @@ class Messages:
                 self._sums[key] = self._of_two(f, g)
         return self._sums[key]
 
-    def _made(self, kind: Kind) -> Enclosed:
+    def _made(self, kind: TreeKind) -> Enclosed:
         if kind.equal is not None:
             low, high = equal_counts(*kind.equal, self._units(kind), self._size(*kind.equal))
             return self._cut(Enclosed(low, high, len(low) - 1))
@@ -196,7 +196,7 @@ class Messages:
             raise TooCoarse
         return Enclosed(whole.low[:end], whole.high[:end], end - 1)
 
-    def _units(self, kind: Kind) -> int:
+    def _units(self, kind: TreeKind) -> int:
         """c of a table of equal counts is 2 to this: h(0) has `bits` then."""
         return self.bits if kind.equal is None else self.bits - int(log_weight(*kind.equal, 0) / log(2))
 
@@ -212,7 +212,7 @@ class Messages:
             start, end = (middle, end) if log_weight(rho, times, middle) > least else (start, middle)
         return end + 1
 
-    def _of_equals(self, left: Kind, right: Kind) -> Enclosed:
+    def _of_equals(self, left: TreeKind, right: TreeKind) -> Enclosed:
         """The closed form; from below without what lies behind either table, or was lost by rounding their entries.
 
         Entries are at most 1 below c f: their products at most the sums of both tables below the true ones.

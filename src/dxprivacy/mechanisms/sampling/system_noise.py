@@ -8,10 +8,10 @@ import numpy as np
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.sampling.discrete_laplace import discrete_laplace
-from dxprivacy.mechanisms.sampling.exact_selection import Entropy, choose, permute_and_flip
+from dxprivacy.mechanisms.sampling.exact_selection import Entropy, permute_and_flip, sample_exponential
 
 
-class DrawnTogether(Protocol):
+class DrawnBlockMax(Protocol):
     """Noise of several counts that is drawn together: counts in counts, or tables that one record changes."""
 
     @property
@@ -19,7 +19,7 @@ class DrawnTogether(Protocol):
         """Of how many counts."""
 
     def draw(self, entropy: Entropy = ...) -> Ints:
-        """An exact draw from its law."""
+        """An exact draw from its distribution."""
 
 
 class Noise(Protocol):
@@ -28,10 +28,10 @@ class Noise(Protocol):
     def laplace(self, scales: Floats) -> Ints:
         """One discrete Laplace sample per scale; none where the scale is 0."""
 
-    def together(self, family: DrawnTogether) -> Ints:
+    def together(self, family: DrawnBlockMax) -> Ints:
         """The noise of counts that agree with one another, by their numbers."""
 
-    def choose(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
+    def select(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
         """An index with probability proportional to exp(scores / (2 scales)); `flip`: by permute-and-flip."""
 
     def entropy(self, count: int) -> bytes:
@@ -51,13 +51,13 @@ class SystemNoise:
             out[noisy] = discrete_laplace(scales[noisy])
         return out
 
-    def together(self, family: DrawnTogether) -> Ints:
+    def together(self, family: DrawnBlockMax) -> Ints:
         """An exact draw."""
         return family.draw(self.entropy)
 
-    def choose(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
+    def select(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
         """An exact choice."""
-        return permute_and_flip(scores, scales) if flip else choose(scores, scales)
+        return permute_and_flip(scores, scales) if flip else sample_exponential(scores, scales)
 
     def entropy(self, count: int) -> bytes:
         """Bytes of the operating system."""

@@ -1,8 +1,8 @@
 """Noise of counts that agree with one another, drawn exactly: P(z) proportional to the product of all rho^|z|.
 
-`hierarchy_tables` has the law.  It is drawn from the top: given the noise s of a count, its left part gets l with
-probability f_left(l) f_right(s - l) / (f_left * f_right)(s), the right part s - l.  Each choice is made by one uniform
-number U in [0, 1) that is fixed before anything is looked up, by inversion: the l for which
+`hierarchy_tables` has the distribution.  It is drawn from the top: given the noise s of a count, its left part gets l
+with probability f_left(l) f_right(s - l) / (f_left * f_right)(s), the right part s - l.  Each choice is made by one
+uniform number U in [0, 1) that is fixed before anything is looked up, by inversion: the l for which
 
     C(l - 1) <= U T < C(l),         C(l) the sum of f_left f_right over all places up to l, T over all places.
 
@@ -10,11 +10,11 @@ U is known to some bits, C and T lie between two numbers each; wherever that doe
 the tables are made finer and longer, until it does.  Nothing is ever drawn again, so that every whole number has
 exactly its probability, however far out: no error has to be charged, and the support is the whole lattice.
 
-Floats decide first, vectors of choices at a time.  A row of n weights has relative errors of at most 3 units (2^-53),
-its sums of n + 2, U T of n + 4, and U itself is known to one; two numbers that are (2 n + 32) units of T apart, and
-twice what the tables leave open, are in their true order.  About one choice in 2^30 is left to whole numbers, and with
-a probability below 2^-80 the tables are refined (tests/privacy/test_consistent_law.py); both show in the time alone.
-Otherwise every choice takes the same steps: a row as long as its table, whatever s is.
+Floats decide first, vectors of draws at a time.  A row of n weights has relative errors of at most 3 units
+(2^-53), its sums of n + 2, U T of n + 4, and U itself is known to one; two numbers that are (2 n + 32) units of T
+apart, and twice what the tables leave open, are in their true order.  About one selection in 2^30 is left to whole
+numbers, and with a probability below 2^-80 the tables are refined (tests/privacy/test_k_norm_distribution.py); both
+show in the time alone. Otherwise every selection takes the same steps: a row as long as its table, whatever s is.
 """
 
 import math
@@ -30,9 +30,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.sampling.equal_counts import RHO_BITS
-from dxprivacy.mechanisms.sampling.exact_exp import exp_bounds
-from dxprivacy.mechanisms.sampling.hierarchy_tables import Enclosed, Kind, Messages, TooCoarse
+from dxprivacy.mechanisms.sampling.exact_selection import exp_bounds
+from dxprivacy.mechanisms.sampling.hierarchy_tables import Enclosed, Messages, TooCoarse, TreeKind
+from dxprivacy.mechanisms.sampling.zero_sum_tables import RHO_BITS
 from dxprivacy.universe.hierarchy import NOBODY, Nest
 
 Entropy = Callable[[int], bytes]
@@ -43,7 +43,7 @@ _UNIT = 2.0**-53
 _FLOAT_BITS, _MORE_BITS = 53, 128
 _AT_ONCE = 1 << 21  # weights in one array
 _KNOWN = 0.5  # of T
-_HARDLY = 86  # bits of the probability that a choice is left open by the tables that are made beforehand
+_HARDLY = 86  # bits of the probability that a selection is left open by the tables that are made beforehand
 _COARSE = 4  # times that the precision is doubled before tables are made at all
 
 
@@ -51,8 +51,8 @@ _COARSE = 4  # times that the precision is doubled before tables are made at all
 class Split:
     """Counts of one kind that are divided alike: their numbers, and those of their left and right parts."""
 
-    left: Kind
-    right: Kind
+    left: TreeKind
+    right: TreeKind
     whole: Ints
     first: Ints
     second: Ints
@@ -61,7 +61,7 @@ class Split:
 class Family:
     """Counts, and how they are made of one another: `roots` have no noise, and parts come after what they are parts of.
 
-    >>> leaf = Kind(1 << 126)
+    >>> leaf = TreeKind(1 << 126)
     >>> at = [np.array([k]) for k in range(3)]
     >>> z = Family(3, [Split(leaf, leaf, *at)]).draw()
     >>> int(z[0]), int(z[1] + z[2])
@@ -71,10 +71,10 @@ class Family:
     def __init__(self, size: int, splits: Sequence[Split], *, bits: int = BITS, tail: int = TAIL) -> None:
         self.size, self.splits = size, splits
         self._tables = [Messages(bits, tail)]
-        self._pairs: dict[tuple[Kind, Kind], _Pair] = {}
+        self._pairs: dict[tuple[TreeKind, TreeKind], _Pair] = {}
 
     def prepare(self) -> None:
-        """Make all tables: they depend on the law alone."""
+        """Make all tables: they depend on the distribution alone."""
         for split in self.splits:
             pair = self._pair(split.left, split.right)
             _ = pair.rows, pair.fine_enough
@@ -88,7 +88,7 @@ class Family:
             out[split.first], out[split.second] = first, whole - first
         return out
 
-    def _pair(self, left: Kind, right: Kind) -> "_Pair":
+    def _pair(self, left: TreeKind, right: TreeKind) -> "_Pair":
         if (left, right) not in self._pairs:
             self._pairs[left, right] = _Pair(left, right, self._finer)
         return self._pairs[left, right]
@@ -102,7 +102,7 @@ class Family:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _NoiseRows:
     """Tables of two parts as floats, from -M to M; that of the right part so long that every row is a piece of it."""
 
     left: Floats
@@ -113,11 +113,11 @@ class _Rows:
 class _Pair:
     """The choice of the left part's noise, given that of the whole."""
 
-    def __init__(self, left: Kind, right: Kind, tables: Callable[[int], Messages]) -> None:
+    def __init__(self, left: TreeKind, right: TreeKind, tables: Callable[[int], Messages]) -> None:
         self.left, self.right, self._tables = left, right, tables
 
     @cached_property
-    def rows(self) -> _Rows:
+    def rows(self) -> _NoiseRows:
         for level in range(_COARSE):
             try:
                 found = self._rows(self._tables(level))
@@ -145,7 +145,7 @@ class _Pair:
                 return level
         return _COARSE - 1
 
-    def _rows(self, tables: Messages) -> _Rows:
+    def _rows(self, tables: Messages) -> _NoiseRows:
         g, sums = tables.of(self.right), tables.sums(self.left, self.right)
         f = tables.of(self.left).within(_FLOAT_TAIL)
         one = 1 << tables.bits
@@ -156,7 +156,7 @@ class _Pair:
         known = [float(min((b - a + 4 + (x >> tables.bits)) / max(a, 1), 1.0)) for a, b, x in around]
         open_ = known + [1.0] * (sums.end + 1 - len(known))
         both = np.concatenate([left[:0:-1], left])
-        return _Rows(both, np.concatenate([beside[:0:-1], beside]), np.array(open_))
+        return _NoiseRows(both, np.concatenate([beside[:0:-1], beside]), np.array(open_))
 
     def draw(self, whole: Ints, entropy: Entropy) -> Ints:
         """The left part's noise for each of these."""
@@ -170,7 +170,7 @@ class _Pair:
             out[part], decided[part] = self._by_floats(size[part], words[part])
         for k in np.flatnonzero(~decided).tolist():
             out[k] = self._by_whole_numbers(int(size[k]), int(words[k]), entropy)
-        return np.where(whole < 0, -out, out)  # the law is symmetric
+        return np.where(whole < 0, -out, out)  # the distribution is symmetric
 
     def _by_floats(self, size: Ints, words: "np.ndarray[tuple[int], np.dtype[np.uint64]]") -> tuple[Ints, Ints]:
         """The left parts for non-negative s, and which of them are decided."""
@@ -238,18 +238,18 @@ def family_of(nest: Nest, scales: Sequence[float]) -> Family:
 
     Then a step of a count costs -ln(rho) <= 1/scale, which is what was certified.
     """
-    known: dict[tuple[object, ...], Kind] = {}
+    known: dict[tuple[object, ...], TreeKind] = {}
     parts: dict[int, list[tuple[int, int]]] = {}
     for whole, left, right in nest.divided.tolist():
         parts.setdefault(whole, []).append((left, right))
     rhos = {scale: _rho(scale) for scale in set(scales)}
-    kinds: list[Kind] = [Kind(0)] * nest.size
+    kinds: list[TreeKind] = [TreeKind(0)] * nest.size
     for k in range(nest.size - 1, -1, -1):
         rho = 1 << RHO_BITS if nest.row[k] == NOBODY else rhos[scales[int(nest.row[k])]]
         halves = tuple((kinds[left], kinds[right]) for left, right in parts.get(k, ()))
-        kinds[k] = known.setdefault((rho, halves), Kind(rho, halves))
+        kinds[k] = known.setdefault((rho, halves), TreeKind(rho, halves))
     depth = [0] * nest.size
-    together: dict[tuple[int, Kind, Kind], list[tuple[int, int, int]]] = {}
+    together: dict[tuple[int, TreeKind, TreeKind], list[tuple[int, int, int]]] = {}
     for whole, left, right in nest.divided.tolist():
         depth[left] = depth[right] = depth[whole] + 1
         together.setdefault((depth[whole], kinds[left], kinds[right]), []).append((whole, left, right))

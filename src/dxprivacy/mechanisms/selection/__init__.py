@@ -1,4 +1,4 @@
 """Selection: the exponential mechanism and permute-and-flip.
 
-In reading order: `selection_facts`, `chance_of_best`, `run`, `selection_release`, `plan`, `exponential`.
+In reading order: `selection_facts`, `run`, `selection_release`, `plan`, `exponential`.
 """

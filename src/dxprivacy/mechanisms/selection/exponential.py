@@ -1,6 +1,6 @@
-"""`dx.exponential`: a choice by any whole-number scores whose sensitivity is declared.  The researcher's view.
+"""`dx.exponential`: a selection by any whole-number scores whose sensitivity is declared.  The researcher's view.
 
-No ledger takes part: every call spends anew, and nobody counts what.
+No ledger takes part: every call spends again, and nobody counts what.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import NotCertified, QuestionError, SeparatesIdentical, TooLarge, UsageError
+from dxprivacy.errors import NotCertified, QueryError, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.exact.answer_grid import LARGEST_SCORE, fits_scores
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.mechanisms.sampling.exact_selection import MOST_CANDIDATES
@@ -20,9 +20,9 @@ from dxprivacy.mechanisms.selection.run import pick
 from dxprivacy.mechanisms.selection.selection_facts import shortfall
 from dxprivacy.metrics import Metric
 from dxprivacy.privacy import max_ratio
-from dxprivacy.privacy.budget_fraction import parse_share
 from dxprivacy.privacy.certificate import Certificate
-from dxprivacy.privacy.declared_sensitivity import Scaled, declared
+from dxprivacy.privacy.declared_sensitivity import ScaledLoss, declared
+from dxprivacy.privacy.repair import parse_budget
 from dxprivacy.wording import repr_of_half_built
 
 
@@ -45,13 +45,13 @@ class Chosen:
 
 
 def exponential(
-    scores: Any, sensitivity: Any, d: Metric, *, share: object = 1, flip: bool = False, noise: Noise | None = None
+    scores: Any, sensitivity: Any, d: Metric, *, budget: object = "100%", flip: bool = False, noise: Noise | None = None
 ) -> Chosen:
     """Choose index r with probability proportional to exp(scores[r] / (2c)), exactly; `flip`: by permute-and-flip.
 
     `scores` are whole numbers computed from the data.  `sensitivity` declares how far any of them moves when one
     record is replaced by another: a number for all pairs, rows Q (then max_k |Q_ki - Q_kj|), or a pseudometric over
-    the records. c is the least scale at which it stays within the share of the policy.
+    the records. c is the least scale at which it stays within the fraction of the policy.
 
     What is no score is refused: NaN, fractions, numbers of 2^52 or 2^50 c and more.  That depends on the scores, and
     so on the data: cut them to a public range first, where that could happen.
@@ -63,7 +63,7 @@ def exponential(
     """
     if not isinstance(d, Metric):
         raise UsageError(f"a metric is needed, not {type(d).__name__}", hints=["dx.metrics.constant(n, 1)"])
-    granted = parse_share(share)
+    granted = parse_budget(budget)
     loss = declared(sensitivity, d)
     whole = _whole(scores)
     if len(whole) == 1:  # nothing depends on the data
@@ -75,9 +75,9 @@ def exponential(
     return Chosen(index, scale, certificate, shortfall(scale, len(whole), 0.05))
 
 
-def _certified(loss: Any, d: Metric, share: Fraction) -> tuple[float, Certificate]:
+def _certified(loss: Any, d: Metric, budget: Fraction) -> tuple[float, Certificate]:
     """The scale, and its certificate: computed from the very scale that is used."""
-    unit = Scaled(loss, Fraction(1))
+    unit = ScaledLoss(loss, Fraction(1))
     bound = max_ratio(unit, d)
     if bound.upper == math.inf:
         a, b = d.universe.tell(*(bound.witness or (0, 0)))
@@ -86,12 +86,12 @@ def _certified(loss: Any, d: Metric, share: Fraction) -> tuple[float, Certificat
             details=[f"{a} and {b} have ε 0: no noise is enough."],
             hints=["declare a sensitivity of 0 there, if it is"],
         )
-    scale = certified_scale(Fraction(bound.upper), share)
+    scale = certified_scale(Fraction(bound.upper), budget)
     if scale == 0:
         return 0.0, Certificate(Fraction(0), bound.witness, bound.rule, d.digest, "linf")
-    again = max_ratio(Scaled(loss, Fraction(scale)), d)
+    again = max_ratio(ScaledLoss(loss, Fraction(scale)), d)
     certificate = Certificate(again.upper, again.witness, again.rule, d.digest, "linf")
-    if not certificate.ratio <= share:
+    if not certificate.ratio <= budget:
         raise NotCertified("no scale could be certified", hints=["this is a bug: please report it"])
     return scale, certificate
 
@@ -101,19 +101,19 @@ def _whole(scores: Any) -> Ints:
     try:
         array = np.asarray(scores)
     except (ValueError, TypeError, OverflowError):
-        raise QuestionError("scores are a list of whole numbers") from None
+        raise QueryError("scores are a list of whole numbers") from None
     if array.ndim != 1:
-        raise QuestionError("scores are a list of whole numbers, one for each candidate")
+        raise QueryError("scores are a list of whole numbers, one for each candidate")
     if not array.size:
-        raise QuestionError("no candidates: there is nothing to choose", hints=["give at least one score"])
+        raise QueryError("no candidates: there is nothing to choose", hints=["give at least one score"])
     if array.size > MOST_CANDIDATES:
         raise TooLarge(f"{array.size:,} candidates are more than {MOST_CANDIDATES:,}")
     if array.dtype.kind == "O" and all(type(x) is int for x in array):
         raise TooLarge("scores are beyond 64-bit whole numbers")
     if array.dtype.kind not in "iuf":
-        raise QuestionError("scores are whole numbers")
+        raise QueryError("scores are whole numbers")
     if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.trunc(array)).all()):
-        raise QuestionError(
+        raise QueryError(
             "scores are whole numbers: no fractions, no NaN, no infinity",
             hints=[("round them to a grid", "and declare the sensitivity of the rounded ones")],
         )

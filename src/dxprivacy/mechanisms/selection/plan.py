@@ -1,4 +1,4 @@
-"""A planned choice: how it is made, and how it is carried out."""
+"""A planned selection: how it is made, and how it is carried out."""
 
 import math
 from dataclasses import dataclass
@@ -11,48 +11,45 @@ import numpy as np
 from dxprivacy.errors import NotCertified, UsageError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.rounding import is_whole, round_up
-from dxprivacy.formats.canonical import sealed
-from dxprivacy.formats.versions import CHOICE_PLAN
+from dxprivacy.formats.canonical import SELECTION_PLAN, sealed
 from dxprivacy.mechanisms.linear.plan_facts import LARGEST_SCALE
-from dxprivacy.mechanisms.planned import Count, Planned, Progress
-from dxprivacy.mechanisms.planning_target import target
+from dxprivacy.mechanisms.planned import Count, Planned, Progress, target
 from dxprivacy.mechanisms.sampling import Noise
 from dxprivacy.mechanisms.selection.run import chosen
-from dxprivacy.mechanisms.selection.selection_facts import ChoiceFacts
+from dxprivacy.mechanisms.selection.selection_facts import SelectionFacts
 from dxprivacy.mechanisms.selection.selection_release import (
-    ChoiceRelease,
-    build_choice,
-    choice_from_json,
-    dry_run_choice,
+    SelectionRelease,
+    build_selection,
+    dry_run_selection,
+    selection_from_json,
 )
 from dxprivacy.mechanisms.spending import Spending, read_kept
-from dxprivacy.mechanisms.uninformative import choice_warning
+from dxprivacy.mechanisms.uninformative import selection_warning
 from dxprivacy.metrics import Metric
 from dxprivacy.policy import Policy
 from dxprivacy.privacy import max_ratio
-from dxprivacy.privacy.budget_fraction import parse_share, require_spent
+from dxprivacy.privacy.certificate import separates
 from dxprivacy.privacy.costs import Cost, SelectionCost
-from dxprivacy.privacy.refusals import separates
-from dxprivacy.privacy.repair import Allowance, repaired
+from dxprivacy.privacy.repair import Allowance, parse_budget, repaired, require_spent
 from dxprivacy.queries.kinds.quantiles import Quantiles
 from dxprivacy.queries.selections import Pick, as_pick
 from dxprivacy.queries.text.selection_grammar import parse_pick
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import Displayed, shown
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Choice(ChoiceFacts, Displayed, Planned[ChoiceRelease]):
+class Selection(SelectionFacts, Displayed, Planned[SelectionRelease]):
     """What would be chosen, at which scale, certified against a policy.  It costs nothing, and holds no data.
 
     >>> import dxprivacy as dx
-    >>> choice = dx.plan_choice(dx.most_common("element"), dx.metrics.constant(4, 1), rows=100)
+    >>> choice = dx.plan_selection(dx.most_common("element"), dx.metrics.constant(4, 1), n_records=100)
     >>> choice.scale, round(choice.shortfall(), 1)  # at most so many records fewer than the best, 95 % of the time
     (1.0, 8.8)
     """
 
-    told = "choice was planned", "session.plan_choice(…)"
+    told = "selection was planned", "session.plan_selection(…)"
 
     @property
     def reserved(self) -> SelectionCost:
@@ -63,55 +60,55 @@ class Choice(ChoiceFacts, Displayed, Planned[ChoiceRelease]):
         return self.workload.asks
 
     def uninformative(self, records: int | None = None) -> str:
-        return choice_warning(self, records)
+        return selection_warning(self, records)
 
     def dry_run(self, records: int, ledger_reference: LedgerReference) -> None:
         """Refuse scores that are too large, and a text that cannot be made."""
         self.require_room(records)
-        dry_run_choice(self, records, ledger_reference)
+        dry_run_selection(self, records, ledger_reference)
 
-    def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> ChoiceRelease:  # noqa: ARG002
+    def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> SelectionRelease:  # noqa: ARG002
         """Reserve, count, choose, keep; what was kept before comes back as it is."""
-        self.certificate.require(at_most=self.share)  # Thm 3, before anything is spent; and again where it is chosen
+        self.certificate.require(at_most=self.budget)  # Thm 3, before anything is spent; and again where it is chosen
 
         def act(ledger_reference: LedgerReference) -> str:
             histogram = count()
             index = chosen(self, histogram, noise)
-            return build_choice(self, index, histogram.public_records, ledger_reference).to_json()
+            return build_selection(self, index, histogram.public_records, ledger_reference).to_json()
 
-        return read_kept(spend.step(self.cost, self.candidates.questions, "", act), choice_from_json)
+        return read_kept(spend.step(self.cost, self.candidates.queries, "", act), selection_from_json)
 
     def __str__(self) -> str:
         return shown(self)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, sealed."""
-        return sealed({"format": CHOICE_PLAN.written, "title": str(self.pick), **self.payload()})
+        return sealed({"format": SELECTION_PLAN.written, "title": str(self.pick), **self.payload()})
 
 
-def certified_scale(cost_of_one: Fraction, share: Fraction) -> float:
-    """The least float64 scale at which a loss that takes so much of the policy at scale 1 keeps to a share."""
-    return round_up(Fraction(cost_of_one) / share)
+def certified_scale(cost_of_one: Fraction, budget: Fraction) -> float:
+    """The least float64 scale at which a loss that takes so much of the policy at scale 1 keeps to a budget."""
+    return round_up(Fraction(cost_of_one) / budget)
 
 
-def make_choice(
+def make_selection(
     pick: Pick | Quantiles | str,
     policy: Policy | Metric,
     *,
-    share: object = 1,
+    budget: object = "100%",
     flip: bool = False,
-    rows: int | None = None,
+    n_records: int | None = None,
     spent: Cost | None = None,
     title: str = "",
     dataset: str = "",
-) -> Choice:
-    """A certified choice; `rows` is the public number of records, where it is known.
+) -> Selection:
+    """A certified choice; `n_records` is the public number of records, where it is known.
 
-    `spent` is what was released before (such as `ledger.spent`): the choice then fits beside it on every pair.
+    `spent` is what was released before (such as `ledger.spent`): the selection then fits beside it on every pair.
 
     >>> import dxprivacy as dx
     >>> ages = dx.Universe([dx.Integers(name="age", low=0, high=9, has_other=False)])
-    >>> choice = dx.plan_choice("median age", dx.metrics.attributes(ages, {"age": {"epsilon": 1, "per": 1}}))
+    >>> choice = dx.plan_selection("median age", dx.metrics.attributes(ages, {"age": {"epsilon": 1, "per": 1}}))
     >>> choice.scale, choice.certificate.ratio, round(choice.shortfall(), 1)
     (2.0, Fraction(1, 1), 10.6)
     """
@@ -119,9 +116,9 @@ def make_choice(
     wanted = parse_pick(pick) if isinstance(pick, str) else as_pick(pick) if isinstance(pick, Quantiles) else pick
     if not isinstance(wanted, Pick):
         raise UsageError(
-            f"not a choice: {type(wanted).__name__}", hints=['dx.most_common("job")', 'dx.median_of("age")']
+            f"not a selection: {type(wanted).__name__}", hints=['dx.most_common("job")', 'dx.median_of("age")']
         )
-    granted = parse_share(share)
+    granted = parse_budget(budget)
     wanted.require_honest(metric.universe)
     found = wanted.on(metric.universe)
     bound = max_ratio(SelectionCost(found.workload, np.ones(found.workload.rows)), metric)
@@ -132,21 +129,21 @@ def make_choice(
     (scale,), _ = repaired(proposed, partial(_alike, found.workload), allowance, found.workload)
     if scale >= LARGEST_SCALE:
         raise NotCertified("the noise would be larger than any score", hints=["the policy is too strict for this"])
-    known = metric.universe.max_records if rows is None else _whole(rows)
-    choice = Choice(
+    known = metric.universe.max_records if n_records is None else _whole(n_records)
+    selection = Selection(
         pick=wanted,
         candidates=found,
         metric=metric,
         scale=float(scale),
-        share=granted,
+        budget=granted,
         flip=bool(flip),
         title=title,
         dataset=dataset,
         records=known,
     )
     if known is not None:
-        choice.require_room(known)
-    return choice
+        selection.require_room(known)
+    return selection
 
 
 def _alike(workload: Workload, scale: Floats) -> SelectionCost:
@@ -154,7 +151,7 @@ def _alike(workload: Workload, scale: Floats) -> SelectionCost:
     return SelectionCost(workload, np.full(workload.rows, float(scale[0])))
 
 
-def _whole(rows: object) -> int:
-    if not is_whole(rows) or rows < 0:
-        raise UsageError(f"rows is {rows!r}; the number of records is a whole number")
-    return int(rows)
+def _whole(n_records: object) -> int:
+    if not is_whole(n_records) or n_records < 0:
+        raise UsageError(f"n_records is {n_records!r}; the number of records is a whole number")
+    return int(n_records)

@@ -2,7 +2,7 @@
 
 The scores are whole numbers that move by at most `D(i, j) = max_k |A_ki - A_kj|` when record i is replaced by j.
 Weights `exp(u / (2c))` and their sum then move by at most `exp(D / (2c))` each, so that every probability changes by
-at most `exp(D / c) = exp(L(i, j))`, and the certificate says L <= share * d.  Permute-and-flip has the same bound: it
+at most `exp(D / c) = exp(L(i, j))`, and the certificate says L <= budget * d.  Permute-and-flip has the same bound: it
 is the noisy maximum with exponential noise of scale 2c.
 
 Nothing is rounded after the data enters, and neither scores nor gaps leave this file.
@@ -15,17 +15,18 @@ from dxprivacy.exact.answer_grid import LARGEST_SCORE, MOST_EXPONENT
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.sampling.system_noise import Noise
-from dxprivacy.mechanisms.selection.selection_facts import ChoiceFacts
+from dxprivacy.mechanisms.selection.selection_facts import SelectionFacts
 
 
-def chosen(choice: ChoiceFacts, histogram: Histogram, noise: Noise) -> int:
+def chosen(selection: SelectionFacts, histogram: Histogram, noise: Noise) -> int:
     """The index of the chosen candidate: the last line chooses, under the certificate of the first."""
-    choice.certificate.require(at_most=choice.share)  # Thm 3: needs max_k |A_ki - A_kj| <= c d(i, j) for all i, j.
-    if histogram.universe != choice.metric.universe:
-        raise UsageError("the histogram is over another universe than the choice")
-    choice.require_room(histogram.public_records)
-    scores = choice.candidates.scores(choice.workload.answer(histogram))
-    return pick(scores, choice.scale, noise, flip=choice.flip)
+    # Thm 3: needs max_k |A_ki - A_kj| <= c d(i, j) for all i, j.
+    selection.certificate.require(at_most=selection.budget)
+    if histogram.universe != selection.metric.universe:
+        raise UsageError("the histogram is over another universe than the selection")
+    selection.require_room(histogram.public_records)
+    scores = selection.candidates.scores(selection.workload.answer(histogram))
+    return pick(scores, selection.scale, noise, flip=selection.flip)
 
 
 def pick(scores: Ints, scale: float, noise: Noise, *, flip: bool) -> int:
@@ -37,4 +38,4 @@ def pick(scores: Ints, scale: float, noise: Noise, *, flip: bool) -> int:
     if scale == 0:
         return int(scores.argmax())
     most = int(min(LARGEST_SCORE, MOST_EXPONENT * 2 * scale))
-    return noise.choose(np.clip(scores, -most, most), np.full(len(scores), scale), flip=flip)
+    return noise.select(np.clip(scores, -most, most), np.full(len(scores), scale), flip=flip)

@@ -1,9 +1,10 @@
-"""What a planned choice knows: candidates, the scale of their scores, the certificate and how good the choice will be.
+"""What a planned selection knows: candidates, the scale of their scores, the certificate and how good the selection
+will be.
 
 The exponential mechanism takes candidate r with probability proportional to `exp(u_r / (2c))` (Definition 9 of the
 paper). Theorem 3: it is d_X-private if every score moves by at most c d(i, j).  The scores follow rows A of whole
 numbers and move by at most `max_k |A_ki - A_kj|`, so c is the largest of these over the distance, divided by the
-share, rounded up to a float64; the certificate is computed from that very number.
+budget, rounded up to a float64; the certificate is computed from that very number.
 
 Theorem 4, corrected: with probability at least 1 - e^-t the score of what is chosen is above
 `best - 2c (ln |R| + t)`.  Permute-and-flip keeps the same distance on every pair, and falls short of any amount with no
@@ -21,13 +22,12 @@ import numpy as np
 from dxprivacy.errors import TooLarge, UsageError
 from dxprivacy.exact.answer_grid import fits_scores
 from dxprivacy.formats.canonical import digest_of
-from dxprivacy.mechanisms.known_facts import Facts
+from dxprivacy.mechanisms.planned import Facts
 from dxprivacy.metrics import Extreme, Metric
-from dxprivacy.privacy import closest_told_apart, largest_loss
+from dxprivacy.privacy import largest_loss, strictest_pair
 from dxprivacy.privacy.certificate import Certificate, certify
 from dxprivacy.privacy.costs import SelectionCost
-from dxprivacy.queries.candidates import Candidates
-from dxprivacy.queries.selections import Pick
+from dxprivacy.queries.selections import Candidates, Pick
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import percent, plural
 
@@ -35,14 +35,14 @@ _READABLE = 1 << 40  # records that no table holds: where their number is privat
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ChoiceFacts(Facts):
+class SelectionFacts(Facts):
     """What would be chosen, at which scale, certified against a policy.  It costs nothing, and holds no data."""
 
     pick: Pick
     candidates: Candidates
     metric: Metric = field(repr=False)
     scale: float  # c; 0 where the policy calls everything that matters public: the best is taken
-    share: Fraction
+    budget: Fraction
     flip: bool = False  # by permute-and-flip
     title: str = ""
     dataset: str = ""
@@ -55,7 +55,7 @@ class ChoiceFacts(Facts):
 
     @cached_property
     def cost(self) -> SelectionCost:
-        """What the choice would cost, pair by pair."""
+        """What the selection would cost, pair by pair."""
         return SelectionCost(self.workload, np.full(self.workload.rows, self.scale))
 
     @cached_property
@@ -65,7 +65,7 @@ class ChoiceFacts(Facts):
 
     def in_short(self) -> str:
         candidates = plural(len(self.candidates), "candidate")
-        return f"{self.name!r}, {str(self.pick)!r}, {candidates}, {percent(float(self.share))} of the policy"
+        return f"{self.name!r}, {str(self.pick)!r}, {candidates}, {percent(float(self.budget))} of the policy"
 
     def shortfall(self, beta: float = 0.05) -> float:
         """By how much the chosen score is below the best with probability at most `beta`, in people's units.
@@ -83,8 +83,8 @@ class ChoiceFacts(Facts):
 
     @cached_property
     def plain(self) -> Extreme | None:
-        """The closest pair that the choice separates: standard DP at the strictest ε protects all pairs like it."""
-        return closest_told_apart(self.workload, self.metric)
+        """The closest pair that the selection separates: standard DP at the strictest ε protects all pairs like it."""
+        return strictest_pair(self.workload, self.metric)
 
     @cached_property
     def gain(self) -> float:
@@ -96,20 +96,20 @@ class ChoiceFacts(Facts):
         if closest is None or self.scale == 0:
             return math.inf
         whole, _ = largest_loss(SelectionCost(self.workload, np.ones(self.workload.rows)))
-        return whole / (closest.distance * self.metric.universe.rows_each) / float(self.share) / self.scale
+        return whole / (closest.distance * self.metric.universe.rows_each) / float(self.budget) / self.scale
 
     @cached_property
     def request(self) -> str:
-        """The choice's own name: a digest of everything that matters to it."""
+        """The selection's own name: a digest of everything that matters to it."""
         return digest_of(
             {
                 "metric": self.metric.digest,
                 "dataset": self.dataset,
-                "choose": _untitled(self.pick.to_dict()),
+                "select": _untitled(self.pick.to_dict()),
                 "workload": self.workload.digest,
                 "candidates": digest_of(list(self.candidates.labels)),
                 "scale": self.scale.hex(),
-                "share": str(self.share),
+                "budget": str(self.budget),
                 "flip": self.flip,
             }
         )
@@ -119,7 +119,7 @@ class ChoiceFacts(Facts):
         most = self.candidates.largest(records)
         private = self.metric.universe.absent is not None
         if private and self.workload.largest * _READABLE >= 1 << 61:
-            raise TooLarge("the numbers of this choice are too large where the number of records is private")
+            raise TooLarge("the numbers of this selection are too large where the number of records is private")
         if not fits_scores(most, self.scale):
             raise TooLarge(
                 f"{records:,} records with numbers up to {self.workload.largest:,} are too many for exact scores",
@@ -127,16 +127,18 @@ class ChoiceFacts(Facts):
             )
 
     def payload(self) -> dict[str, Any]:
-        """For JSON: what a planned choice and its release have in common, enough to check both from the file alone."""
+        """For JSON: what a planned selection and its release have in common, enough to check both from the file
+        alone.
+        """
         return {
             "name": self.name,
             "request": self.request,
             **self.policy_facts(),
-            "choose": self.pick.to_dict(),
-            "questions": self.candidates.questions.to_dict(),
+            "select": self.pick.to_dict(),
+            "queries": self.candidates.queries.to_dict(),
             "workload": self.workload.digest,
             "candidates": list(self.candidates.labels),
-            "share": str(self.share),
+            "budget": str(self.budget),
             "scale": self.scale.hex(),
             "mechanism": "permute-and-flip" if self.flip else "exponential",
             "certificate": self.certificate.to_dict(),
@@ -147,10 +149,10 @@ class ChoiceFacts(Facts):
 
 
 def _untitled(pick: dict[str, Any]) -> dict[str, Any]:
-    """A question called otherwise is the same question: its choice is not paid for twice."""
-    if "questions" not in pick:
+    """A query called otherwise is the same query: its selection is not paid for twice."""
+    if "queries" not in pick:
         return pick
-    return {**pick, "questions": [{k: v for k, v in q.items() if k != "title"} for q in pick["questions"]]}
+    return {**pick, "queries": [{k: v for k, v in q.items() if k != "title"} for q in pick["queries"]]}
 
 
 def shortfall(scale: float, candidates: int, beta: float) -> float:
@@ -160,3 +162,17 @@ def shortfall(scale: float, candidates: int, beta: float) -> float:
     152.0
     """
     return 2 * scale * (math.log(candidates) + math.log(1 / beta)) if candidates > 1 else 0.0
+
+
+# -- How likely a selection takes the best: from public numbers alone --------------------------------------------------
+
+
+def chance_of_the_best(selection: SelectionFacts, records: int) -> float:
+    """That the best is chosen where its score is as far above all others as so many records can make it.
+
+    Of `exp(u / 2c)`; permute-and-flip errs no more.
+    """
+    if selection.scale == 0:
+        return 1.0
+    ahead = selection.candidates.largest(records) / (2 * selection.scale)
+    return 1.0 / (1.0 + (len(selection.candidates) - 1) * math.exp(-min(ahead, 700.0)))

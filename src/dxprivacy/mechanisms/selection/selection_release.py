@@ -1,4 +1,4 @@
-"""A released choice: what was chosen, among what, and the guarantee; never a score."""
+"""A released selection: what was chosen, among what, and the guarantee; never a score."""
 
 import json
 from dataclasses import dataclass
@@ -6,22 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from dxprivacy.errors import UsageError
-from dxprivacy.formats.versions import CHOICE, software
-from dxprivacy.formats.writing_files import CHOICE as CHOICE_FILE
-from dxprivacy.formats.writing_files import LATEX, MARKDOWN, write_file
-from dxprivacy.mechanisms.selection.selection_facts import ChoiceFacts
-from dxprivacy.releases.deployment import Made
-from dxprivacy.releases.guarantee import guarantee_of, public_people
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.formats.canonical import SELECTION, software
+from dxprivacy.formats.file_access import LATEX, MARKDOWN, write_file
+from dxprivacy.formats.file_access import SELECTION as SELECTION_FILE
+from dxprivacy.mechanisms.selection.selection_facts import SelectionFacts
+from dxprivacy.releases.deployment import DeploymentFacts
+from dxprivacy.releases.guarantee import LedgerReference, guarantee_of, public_people
 from dxprivacy.releases.release_base import Released, common_of
 from dxprivacy.tabular import NUMBER, TEXT, Columns, Printable, Tabular
 from dxprivacy.wording import digits, plural
 
-KEPT = "The choice is kept in the ledger; choosing again returns it, at no cost."
+KEPT = "The selection is kept in the ledger; choosing again returns it, at no cost."
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChoiceRelease(Released, Tabular, Printable):
+class SelectionRelease(Released, Tabular, Printable):
     """What was chosen, the guarantee that goes with it, and what is needed to check it.
 
     >>> import tempfile, pandas, dxprivacy as dx
@@ -33,7 +32,7 @@ class ChoiceRelease(Released, Tabular, Printable):
     >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"] * 100})
     >>> folder = tempfile.TemporaryDirectory()
     >>> with folder as here, dx.Session(policy, people, ledger=f"{here}/ledger.db", new_ledger=True) as session:
-    ...     released = session.choose(session.plan_choice("most common sex", share="100%"))
+    ...     released = session.select(session.plan_selection("most common sex", budget="100%"))
     >>> released.chosen in ("F", "M")
     True
     """
@@ -41,7 +40,7 @@ class ChoiceRelease(Released, Tabular, Printable):
     title: str
     chosen: str
     index: int
-    format: str = CHOICE.written
+    format: str = SELECTION.written
 
     def in_short(self) -> str:
         return f"{self.name!r}, {self.title!r}: {self.chosen!r}"
@@ -52,15 +51,15 @@ class ChoiceRelease(Released, Tabular, Printable):
         return {"title": self.title, "records": self.records, "chosen": chosen}
 
     def _columns(self) -> Columns:
-        head = [("question", TEXT), ("chosen", TEXT), ("short_by_at_most_95", NUMBER), ("short_in", TEXT)]
+        head = [("query", TEXT), ("chosen", TEXT), ("short_by_at_most_95", NUMBER), ("short_in", TEXT)]
         off = self.facts["short_by_at_most_95"]
         return Columns.of(head, [(self.title, self.chosen, off, self.facts["short_in"])])
 
-    def made(self) -> Made:
-        """A choice among candidates that were public; how far from the best it may be."""
+    def made(self) -> DeploymentFacts:
+        """A selection among candidates that were public; how far from the best it may be."""
         off = digits(float(self.facts["short_by_at_most_95"]))
         among = plural(len(self.facts.get("candidates", ())), "candidate")
-        return Made(
+        return DeploymentFacts(
             mechanism=f"{str(self.facts.get('mechanism', 'exponential')).capitalize()} mechanism among {among}",
             utility=f"What was chosen is at most {off} {self.facts['short_in']}, 95 % of the time.",
         )
@@ -69,7 +68,7 @@ class ChoiceRelease(Released, Tabular, Printable):
         """Write to a .json, .md or .tex file; one that is there is replaced only if we wrote such a file."""
         target = Path(path)
         made = {
-            ".json": (self.to_json, CHOICE_FILE),
+            ".json": (self.to_json, SELECTION_FILE),
             ".md": (self.to_markdown, MARKDOWN),
             ".tex": (self.to_latex, LATEX),
         }
@@ -79,20 +78,24 @@ class ChoiceRelease(Released, Tabular, Printable):
         return write_file(target, text(), kind, note=KEPT)
 
 
-def build_choice(choice: ChoiceFacts, index: int, records: int, ledger_reference: LedgerReference) -> ChoiceRelease:
+def build_selection(
+    selection: SelectionFacts, index: int, records: int, ledger_reference: LedgerReference
+) -> SelectionRelease:
     """The release of a chosen index."""
     facts: dict[str, Any] = {
-        **{key: value for key, value in choice.payload().items() if key != "name"},
+        **{key: value for key, value in selection.payload().items() if key != "name"},
         "ledger": ledger_reference.to_dict(),
         "software": software(),
-        **public_people(choice.metric.universe, records),
+        **public_people(selection.metric.universe, records),
     }
-    words = guarantee_of(choice.metric, choice.worst_epsilon, records, ledger_reference.ledger, ledger_reference.so_far)
-    public = records if choice.metric.universe.absent is None else None
-    label = choice.candidates.labels[index]
-    return ChoiceRelease(
-        name=choice.name,
-        title=str(choice.pick),
+    words = guarantee_of(
+        selection.metric, selection.worst_epsilon, records, ledger_reference.ledger, ledger_reference.so_far
+    )
+    public = records if selection.metric.universe.absent is None else None
+    label = selection.candidates.labels[index]
+    return SelectionRelease(
+        name=selection.name,
+        title=str(selection.pick),
         chosen=label,
         index=index,
         guarantee=words,
@@ -101,17 +104,17 @@ def build_choice(choice: ChoiceFacts, index: int, records: int, ledger_reference
     )
 
 
-def dry_run_choice(choice: ChoiceFacts, records: int, ledger_reference: LedgerReference) -> None:
+def dry_run_selection(selection: SelectionFacts, records: int, ledger_reference: LedgerReference) -> None:
     """Make the text of a release as if the first candidate, and that with the longest name, had been chosen: what can
     fail fails here.
     """
-    labels = choice.candidates.labels
+    labels = selection.candidates.labels
     for index in {0, max(range(len(labels)), key=lambda k: len(labels[k]))}:
-        build_choice(choice, index, records, ledger_reference).to_json()
+        build_selection(selection, index, records, ledger_reference).to_json()
 
 
-def choice_from_json(text: str) -> ChoiceRelease:
-    """A released choice back from its JSON text."""
+def selection_from_json(text: str) -> SelectionRelease:
+    """A released selection back from its JSON text."""
     data = json.loads(text)
     picked, common = data["chosen"], common_of(data, "title", "records", "chosen")
-    return ChoiceRelease(title=data["title"], chosen=picked["label"], index=picked["index"], **common)
+    return SelectionRelease(title=data["title"], chosen=picked["label"], index=picked["index"], **common)

@@ -24,7 +24,7 @@ def small_histogram(small: SmallDb) -> Synthetic:
     return Synthetic(
         universe=plan.metric.universe,
         histogram=small.weights,
-        questions=plan.questions,
+        queries=plan.queries,
         workload=plan.workload,
         records=plan.records,
         method="smalldb",

@@ -8,39 +8,36 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, TooLarge, UsageError
+from dxprivacy.errors import QueryError, TooLarge, UsageError
 from dxprivacy.exact.answer_grid import fits_scores
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.rounding import is_whole, round_up
-from dxprivacy.mechanisms.linear.planning.guesses import guesses
-from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress, require_number
-from dxprivacy.mechanisms.planning_target import target
+from dxprivacy.mechanisms.linear.planning.budget_remedies import guesses
+from dxprivacy.mechanisms.planned import SYNTHESIS, Count, Planned, Progress, require_number, target
 from dxprivacy.mechanisms.sampling import Noise
 from dxprivacy.mechanisms.smalldb.as_histogram import small_histogram
-from dxprivacy.mechanisms.smalldb.compared_queries import Rows, asked_rows, flatter_rows
-from dxprivacy.mechanisms.smalldb.routes import Route, route
-from dxprivacy.mechanisms.smalldb.run import small_database
-from dxprivacy.mechanisms.smalldb.smalldb_bounds import (
+from dxprivacy.mechanisms.smalldb.routes import (
+    Route,
     database_size,
     log_databases,
     require_alpha,
     require_beta,
+    route,
 )
-from dxprivacy.mechanisms.smalldb.smalldb_facts import SmallDbFacts, scales_of
+from dxprivacy.mechanisms.smalldb.run import small_database
+from dxprivacy.mechanisms.smalldb.smalldb_facts import ComparedRows, SmallDbFacts, asked_rows, flatter_rows, scales_of
 from dxprivacy.mechanisms.spending import Spending
-from dxprivacy.mechanisms.synthesis.all_cells import require_all_cells
-from dxprivacy.mechanisms.synthesis.made import Made
-from dxprivacy.mechanisms.synthesis.measured_rows import bounded_rows
+from dxprivacy.mechanisms.synthesis.histogram_answers import require_all_cells
+from dxprivacy.mechanisms.synthesis.synthetic_data import Made, bounded_rows
 from dxprivacy.metrics import Metric
 from dxprivacy.policy import Policy
 from dxprivacy.privacy import max_ratio
-from dxprivacy.privacy.budget_fraction import parse_share, require_spent
+from dxprivacy.privacy.certificate import separates
 from dxprivacy.privacy.costs import Cost, SelectionCost
-from dxprivacy.privacy.refusals import separates
-from dxprivacy.privacy.repair import Allowance, repaired
+from dxprivacy.privacy.repair import Allowance, parse_budget, repaired, require_spent
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.asking import gather
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import json_text, shown
 
@@ -52,7 +49,7 @@ class SmallDbPlan(SmallDbFacts, Planned[Made]):
     """What would be drawn: its size, scale, route, certificate and error.  It costs nothing, and holds no data.
 
     >>> import dxprivacy as dx
-    >>> plan = dx.plan_smalldb([[1, 1, 0], [0, 1, 1]], dx.metrics.constant(3, 1), rows=600, alpha=0.4)
+    >>> plan = dx.plan_smalldb([[1, 1, 0], [0, 1, 1]], dx.metrics.constant(3, 1), n_records=600, alpha=0.4)
     >>> plan.size, plan.scale
     (5, 1.0)
     """
@@ -72,7 +69,7 @@ class SmallDbPlan(SmallDbFacts, Planned[Made]):
     def uninformative(self, records: int | None = None) -> str:  # noqa: ARG002 - it is made for one number of them
         known = guesses(self.workload, self.records)
         if all(bound >= guess for bound, guess in zip(self.bounds.tolist(), known, strict=True)):
-            return "no better than a guess: a constant for each answer errs as little"
+            return "uninformative: a constant for each answer errs as little"
         return ""
 
     def dry_run(self, records: int, ledger_reference: LedgerReference) -> None:  # noqa: ARG002
@@ -94,40 +91,41 @@ class SmallDbPlan(SmallDbFacts, Planned[Made]):
 
 
 def make_smalldb(
-    questions: Any,
+    queries: Any,
     policy: Policy | Metric,
     *,
-    rows: int,
+    n_records: int,
     alpha: float | None = 0.5,
     beta: float = 0.05,
-    share: object = 1,
+    budget: object = "100%",
     flatten: bool | None = None,
     spent: Cost | None = None,
     title: str = "",
     dataset: str = "",
 ) -> SmallDbPlan:
-    """Plan a small database for n = `rows` records; `alpha=None` takes the size with the least error that can be drawn.
+    """Plan a small database for n = `n_records` records; `alpha=None` takes the size with the least error that can be
+    drawn.
 
     `flatten` compares the candidates by flatter rows, from the exact envelope; None does so where the bound gets less.
     `spent` is what was released before: the database then fits beside it on every pair.
 
     >>> import dxprivacy as dx
-    >>> plan = dx.plan_smalldb([[1, 1, 0, 0]], dx.metrics.constant(4, 1), rows=1000, alpha=0.2)
+    >>> plan = dx.plan_smalldb([[1, 1, 0, 0]], dx.metrics.constant(4, 1), n_records=1000, alpha=0.2)
     >>> plan.size, plan.scale, plan.route.name
     (9, 1.0, 'enumeration')
     """
     metric, title, dataset = target(policy, title, dataset)
-    n, granted = _records(rows, metric), parse_share(share)
+    n, granted = _records(n_records, metric), parse_budget(budget)
     require_all_cells(metric.universe, "a small database")
     before = require_spent(spent, metric)
     require_beta(beta)
     if alpha is not None:
         require_alpha(alpha)
-    asked = gather(questions)
+    asked = gather(queries)
     asked.require_honest(metric.universe)
     workload = asked.on(metric.universe)
     if any(a.recipe.single is None for a in workload.answers):
-        raise QuestionError("means of groups are ratios; a small database answers counts and sums", hints=["sum …"])
+        raise QueryError("means of groups are ratios; a small database answers counts and sums", hints=["sum …"])
     plans = []
     refusal: TooLarge | None = None
     for flat in (False, True) if flatten is None else (bool(flatten),):
@@ -148,10 +146,10 @@ def make_smalldb(
 
 
 def _planned(
-    asked: Stack, workload: Workload, found: Rows, metric: Metric, n: int, alpha: float | None, beta: float,
-    share: Fraction, spent: Cost | None, title: str, dataset: str,
+    asked: Stack, workload: Workload, found: ComparedRows, metric: Metric, n: int, alpha: float | None, beta: float,
+    budget: Fraction, spent: Cost | None, title: str, dataset: str,
 ) -> SmallDbPlan:  # fmt: skip
-    scale = _certified_scale(found, metric, share, n, spent)
+    scale = _certified_scale(found, metric, budget, n, spent)
     sizes = [database_size(alpha, len(found.weights))] if alpha is not None else _SIZES
     best: SmallDbPlan | None = None
     refusal: TooLarge | None = None
@@ -164,7 +162,7 @@ def _planned(
         if best is not None and not way.quick:
             break  # nobody asked for this very size
         plan = SmallDbPlan(
-            questions=asked,
+            queries=asked,
             workload=workload,
             rows=found,
             metric=metric,
@@ -172,7 +170,7 @@ def _planned(
             size=size,
             records=n,
             beta=beta,
-            share=share,
+            budget=budget,
             route=way,
             title=title,
             dataset=dataset,
@@ -181,14 +179,14 @@ def _planned(
             best = plan
     if best is None:
         raise refusal or TooLarge("no small database can be drawn")
-    best.certificate.require(at_most=share)
+    best.certificate.require(at_most=budget)
     return best
 
 
 _SIZES = tuple(sorted({round(1.15**k) for k in range(1, 60)}))
 
 
-def _way(found: Rows, metric: Metric, scale: float, size: int, n: int) -> Route:
+def _way(found: ComparedRows, metric: Metric, scale: float, size: int, n: int) -> Route:
     """The route, after everything that could leave exact numbers was refused."""
     largest, spans = found.workload.largest, found.spans()
     widest = max(spans)
@@ -202,34 +200,34 @@ def _way(found: Rows, metric: Metric, scale: float, size: int, n: int) -> Route:
     return route(cells, size, len(spans), raw, exponent, log_databases(cells, size))
 
 
-def _certified_scale(found: Rows, metric: Metric, share: Fraction, n: int, spent: Cost | None) -> float:
-    """The least float64 s at which the loss stays within the share."""
+def _certified_scale(found: ComparedRows, metric: Metric, budget: Fraction, n: int, spent: Cost | None) -> float:
+    """The least float64 s at which the loss stays within the budget."""
     if found.constant:
         return 1.0  # all candidates have the same score: it does not matter
     bound = max_ratio(SelectionCost(found.workload, scales_of(1.0, found.weights)), metric)
     if bound.upper == math.inf:
         raise separates(found.workload, metric, bound.witness)
-    scale = round_up(Fraction(bound.upper) / share)
+    scale = round_up(Fraction(bound.upper) / budget)
     if scale == 0:  # rows differ only where the policy is public
         return max(found.spans()) * n / _SHARP
     proposed: Floats = np.array([scale])
-    allowance = Allowance(metric, share, spent)
+    allowance = Allowance(metric, budget, spent)
     (found_scale,), _ = repaired(proposed, partial(_weighted, found), allowance, found.workload)
     return float(found_scale)
 
 
-def _weighted(found: Rows, scale: Floats) -> SelectionCost:
+def _weighted(found: ComparedRows, scale: Floats) -> SelectionCost:
     return SelectionCost(found.workload, scales_of(float(scale[0]), found.weights))
 
 
-def _records(rows: object, metric: Metric) -> int:
+def _records(n_records: object, metric: Metric) -> int:
     if metric.universe.absent is not None:
         raise UsageError(
             "a small database is rescaled to the number of records, which is private under this policy",
             hints=[("--method direct", "fits records to noisy answers instead")],
         )
-    if not is_whole(rows) or rows < 0:
-        raise UsageError(f"rows is {rows!r}; the number of records is a whole number")
-    if rows == 0:
-        raise UsageError("there are no records to learn from", hints=["rows=1000"])
-    return int(rows)
+    if not is_whole(n_records) or n_records < 0:
+        raise UsageError(f"n_records is {n_records!r}; the number of records is a whole number")
+    if n_records == 0:
+        raise UsageError("there are no records to learn from", hints=["n_records=1000"])
+    return int(n_records)

@@ -12,13 +12,16 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.planned import Count
 from dxprivacy.mechanisms.sampling.system_noise import Noise
-from dxprivacy.mechanisms.smalldb.answer_table import by_answer_table
-from dxprivacy.mechanisms.smalldb.drawn_database import Draw, uniform_multiset
-from dxprivacy.mechanisms.smalldb.enumeration import by_enumeration
-from dxprivacy.mechanisms.smalldb.rejection import by_rejection
+from dxprivacy.mechanisms.smalldb.database_samplers import (
+    Draw,
+    by_answer_table,
+    by_enumeration,
+    by_rejection,
+    uniform_multiset,
+)
 from dxprivacy.mechanisms.smalldb.smalldb_facts import SmallDbFacts
 from dxprivacy.mechanisms.spending import Spending, read_kept
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.wording import OneLine, plural
 
 ROUTES: dict[str, Callable[[Draw], Ints]] = {
@@ -59,7 +62,7 @@ def small_database(
     plan: SmallDbFacts, count: Count, noise: Noise, spend: Spending, name: str = "small database"
 ) -> SmallDb:
     """Reserve the plan's cost, then count, then draw; neither, where no row tells records apart."""
-    plan.certificate.require(at_most=plan.share)  # Thm 5: needs max_k |A_ki - A_kj| / (s / w_k) <= d(i, j).
+    plan.certificate.require(at_most=plan.budget)  # Thm 5: needs max_k |A_ki - A_kj| / (s / w_k) <= d(i, j).
 
     def act(_: LedgerReference) -> str:
         members = _drawn(plan, count(), noise)
@@ -70,7 +73,7 @@ def small_database(
         drawn = uniform_multiset(plan.metric.universe.cells, plan.size, noise.entropy)
         return SmallDb(plan, np.bincount(drawn, minlength=plan.metric.universe.cells).astype(np.int64))
     cells = plan.metric.universe.cells
-    return SmallDb(plan, read_kept(spend.step(plan.cost, plan.counted_questions, name, act), partial(_counts, cells)))
+    return SmallDb(plan, read_kept(spend.step(plan.cost, plan.counted_queries, name, act), partial(_counts, cells)))
 
 
 def _counts(cells: int, text: str) -> Ints:
@@ -82,7 +85,7 @@ def _counts(cells: int, text: str) -> Ints:
 
 
 def _drawn(plan: SmallDbFacts, histogram: Histogram, noise: Noise) -> Ints:
-    """The draw itself: its law is that of the plan, whichever route is taken."""
+    """The draw itself: its distribution is that of the plan, whichever route is taken."""
     if histogram.universe != plan.metric.universe:
         raise UsageError("the histogram is over another universe than the plan")
     if histogram.total != plan.records:  # both are public

@@ -13,17 +13,17 @@ from dxprivacy.metrics import Metric
 
 
 def smalldb(
-    questions: Any,
+    queries: Any,
     d: Metric,
     counts: Any,
     *,
     alpha: float | None = 0.5,
     beta: float = 0.05,
-    share: object = 1,
+    budget: object = "100%",
     flatten: bool | None = None,
     noise: Noise | None = None,
 ) -> SmallDb:
-    """A small database that answers the questions almost as the data does: the researcher's view, without a ledger.
+    """A small database that answers the queries almost as the data does: the researcher's view, without a ledger.
 
     `alpha` is how well some database of its size answers, in parts of n; None takes the size with the least bound.
 
@@ -36,5 +36,5 @@ def smalldb(
         raise UsageError(f"a metric is needed, not {type(d).__name__}", hints=["dx.metrics.constant(n, 1)"])
     histogram = counts if isinstance(counts, Histogram) else Histogram.of(d.universe, counts)
     rows = 0 if d.universe.absent is not None else histogram.total
-    plan = make_smalldb(questions, d, rows=rows, alpha=alpha, beta=beta, share=share, flatten=flatten)
-    return small_database(plan, lambda: histogram, noise or SystemNoise(), Unrecorded(d, Fraction(plan.share)))
+    plan = make_smalldb(queries, d, n_records=rows, alpha=alpha, beta=beta, budget=budget, flatten=flatten)
+    return small_database(plan, lambda: histogram, noise or SystemNoise(), Unrecorded(d, Fraction(plan.budget)))

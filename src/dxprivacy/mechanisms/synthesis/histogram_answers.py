@@ -4,7 +4,7 @@
 histogram attribute by attribute, each sum shared by all tables that need it; ranges and prefixes are a small matrix
 over their attribute; explicit rows are themselves.  Where all rows together are small, they are one matrix.
 
-Nothing here touches data: y is public, so its answers may be rounded in any way (MATH section 6).
+Nothing here touches data: y is public, so its answers may be rounded in any way.
 """
 
 import math
@@ -15,10 +15,60 @@ from typing import Any
 
 import numpy as np
 
+from dxprivacy.errors import TooLarge
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.universe.blocks import AlongAxis, Block, Explicit, Factor, OneHot
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
+
+# -- Making records needs a number for each possible one: which attributes count, and what is refused as too large -----
+
+
+MOST_CELLS = 1 << 28
+
+
+def asked_universe(workload: Workload) -> Universe:
+    """The universe of the attributes that some query touches: the others tell nothing about the answers.
+
+    >>> from dxprivacy.queries.asking import gather
+    >>> from dxprivacy.universe.attributes.integers import Integers
+    >>> u = Universe([Integers(name=name, low=0, high=9, has_other=False) for name in ("age", "rooms")])
+    >>> asked_universe(gather("count by age").on(u)).names
+    ('age',)
+    """
+    universe = workload.universe
+    asked = {axis for block in workload.blocks for axis in block.axes} or {0}
+    if len(asked) == len(universe.attributes):
+        return universe
+    return universe.like(universe.attributes[axis] for axis in sorted(asked))
+
+
+def require_all_cells(universe: Universe, what: str, *, asked: Universe | None = None, most: int = MOST_CELLS) -> None:
+    """Refuse a universe of too many possible records, and say which attributes make it so large.
+
+    `asked` are the attributes that count, where these are not all of them.
+    """
+    counted = universe if asked is None else asked
+    if counted.cells <= most:
+        return
+    sizes = sorted(counted.attributes, key=lambda a: -a.size)
+    unasked = [a.name for a in universe.attributes if a.name not in counted.names]
+    raise TooLarge(
+        f"{what} needs a number for each of {counted.cells:,} possible records; at most {most:,} fit into memory",
+        details=[
+            " × ".join(f"{a.name} {a.size:,}" for a in sizes),
+            *([f"No query asks about {', '.join(unasked)}: these do not count."] if unasked else []),
+        ],
+        hints=[
+            ("fewer queries at a time", "attributes that no query asks about do not count (method direct)"),
+            ("wider steps", "for numbers and dates: step = …"),
+            ("dxp plan", "answers queries about universes of any size"),
+        ],
+    )
+
+
+# -- Histogram answers -------------------------------------------------------------------------------------------------
+
 
 Axes = tuple[int, ...]
 
@@ -28,7 +78,7 @@ _LONG = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class AnswerLine:
     """One row: the cells that it counts, in order, and how often each."""
 
     cells: Ints
@@ -48,7 +98,7 @@ class Projection:
         self.workload, self.universe = workload, workload.universe
         self.cells = self.universe.cells  # `absent` is nobody's cell: nothing counts it
         if workload.rows * self.cells <= DENSE_ENTRIES:
-            self._parts: tuple[_Part, ...] = (_Columns(self.universe, workload.dense()),)
+            self._parts: tuple[_AnswerPart, ...] = (_Columns(self.universe, workload.dense()),)
         else:
             self._parts = tuple(_part(block) for block in workload.blocks)
         self._tables = _Tables(self.universe, {part.axes for part in self._parts})
@@ -68,7 +118,7 @@ class Projection:
             start += part.rows
         return self._tables.up(sums)
 
-    def line(self, row: int) -> Line:
+    def line(self, row: int) -> AnswerLine:
         """One row by itself."""
         block = self.workload.row(row).blocks[0]
         if isinstance(block, OneHot):
@@ -77,7 +127,7 @@ class Projection:
             return _product_line(self.universe, {block.axis: block.matrix[0]})
         weights = block.columns(np.arange(self.cells, dtype=np.int64))[0]
         cells = np.flatnonzero(weights)
-        return Line(cells, weights[cells].astype(np.float64))
+        return AnswerLine(cells, weights[cells].astype(np.float64))
 
 
 class _Tables:
@@ -131,7 +181,7 @@ def _sum_out(table: Floats, position: int) -> Floats:
     return out.reshape(shape[:position] + shape[position + 1 :])
 
 
-class _Part(ABC):
+class _AnswerPart(ABC):
     """The rows of one block, as a map from a table over its attributes."""
 
     axes: Axes
@@ -146,7 +196,7 @@ class _Part(ABC):
         """The transposed map."""
 
 
-class _Table(_Part):
+class _AnswerTable(_AnswerPart):
     """Counts by groups, attribute by attribute."""
 
     def __init__(self, block: OneHot) -> None:
@@ -212,7 +262,7 @@ def _along(vector: Floats, position: int, ndim: int) -> Floats:
     return vector.reshape([-1 if p == position else 1 for p in range(ndim)])
 
 
-class _Small(_Part):
+class _Small(_AnswerPart):
     """A small matrix along one attribute."""
 
     def __init__(self, block: AlongAxis) -> None:
@@ -227,7 +277,7 @@ class _Small(_Part):
         return np.asarray(residuals @ self._matrix)
 
 
-class _Columns(_Part):
+class _Columns(_AnswerPart):
     """A matrix over all cells, dense or sparse."""
 
     def __init__(self, universe: Universe, matrix: Any) -> None:
@@ -247,7 +297,7 @@ class _Columns(_Part):
         return np.asarray(self._transposed @ residuals).reshape(self._shape)
 
 
-class _Any(_Part):
+class _Any(_AnswerPart):
     """Rows of which nothing is known but their columns, a few cells at a time."""
 
     def __init__(self, block: Block) -> None:
@@ -268,15 +318,15 @@ class _Any(_Part):
         return np.concatenate(parts).reshape(self.block.universe.shape)
 
 
-def _part(block: Block) -> _Part:
+def _part(block: Block) -> _AnswerPart:
     if isinstance(block, OneHot):
-        return _Table(block)
+        return _AnswerTable(block)
     if isinstance(block, AlongAxis):
         return _Small(block)
     return _Columns(block.universe, block.matrix) if isinstance(block, Explicit) else _Any(block)
 
 
-def _product_line(universe: Universe, values: dict[int, Ints]) -> Line:
+def _product_line(universe: Universe, values: dict[int, Ints]) -> AnswerLine:
     """A row that is a product over attributes: its cells are a box of strides."""
     cells, weights = np.zeros(1, dtype=np.int64), np.ones(1)
     for axis, (size, stride) in enumerate(zip(universe.shape, universe.strides, strict=True)):
@@ -284,4 +334,4 @@ def _product_line(universe: Universe, values: dict[int, Ints]) -> Line:
         cells = (cells[:, None] + at * stride).ravel()
         along = values[axis][at].astype(np.float64) if axis in values else np.ones(size)
         weights = (weights[:, None] * along).ravel()
-    return Line(cells, weights)
+    return AnswerLine(cells, weights)

@@ -10,22 +10,21 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from dxprivacy.errors import DxError, QuestionError, UsageError, did_you_mean
+from dxprivacy.errors import DxError, QueryError, UsageError, did_you_mean
 from dxprivacy.mechanisms.direct.plan import DirectFit, plan_direct
 from dxprivacy.mechanisms.direct.run import require_room_to_fit
 from dxprivacy.mechanisms.mwem.plan import USUAL_ROUNDS, MwemPlan, plan_mwem
-from dxprivacy.mechanisms.planned import Progress
-from dxprivacy.mechanisms.planning_target import target
+from dxprivacy.mechanisms.planned import Progress, target
 from dxprivacy.mechanisms.sampling import Noise
 from dxprivacy.mechanisms.smalldb.plan import SmallDbPlan, make_smalldb
-from dxprivacy.mechanisms.synthesis.all_cells import asked_universe
+from dxprivacy.mechanisms.synthesis.histogram_answers import asked_universe
 from dxprivacy.mechanisms.synthesis.synthetic_data import Synthetic
 from dxprivacy.mechanisms.synthesis.tried_out import SMALL_CELLS, Expectation, Trial
 from dxprivacy.metrics import Metric
 from dxprivacy.optimize.deadline import Watch
 from dxprivacy.policy import Policy
-from dxprivacy.privacy.budget_fraction import parse_share, require_spent
 from dxprivacy.privacy.costs import Cost
+from dxprivacy.privacy.repair import parse_budget, require_spent
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.asking import gather
 from dxprivacy.universe.blocks import SoftTable
@@ -42,7 +41,7 @@ class SynthesisPlan(OneLine):
     """How synthetic data will be made; `made` is the certified plan of the method.
 
     >>> import dxprivacy as dx
-    >>> dx.plan_synthesis([[1, 1, 0, 0], [0, 1, 1, 0]], dx.metrics.constant(4, 1), records=1000).method
+    >>> dx.plan_synthesis([[1, 1, 0, 0], [0, 1, 1, 0]], dx.metrics.constant(4, 1), n_records=1000).method
     'direct'
     """
 
@@ -59,11 +58,11 @@ class SynthesisPlan(OneLine):
         return f"{self.method}, {self.made.in_short()}"
 
     def uninformative(self) -> str:
-        """Say in words if the records would be no better than a guess (spread evenly, or a constant); else empty."""
+        """Say in words if the records would be uninformative (spread evenly, or a constant); else empty."""
         error = self.expected.errors.get(self.method)
         if error is not None and error >= _NO_BETTER:
             even = "records spread evenly over all that is possible would be as good"
-            return f"no better than a guess: {even} ({self.method})"
+            return f"uninformative: {even} ({self.method})"
         return self.made.uninformative()
 
     def run(self, counts: object, *, noise: Noise | None = None, progress: Progress | None = None) -> Synthetic:
@@ -78,11 +77,11 @@ class SynthesisPlan(OneLine):
 class _Task:
     """What is to be planned, and all options; a method takes what it knows."""
 
-    questions: Stack
+    queries: Stack
     workload: Workload
     metric: Metric
     records: int | None
-    share: Fraction
+    budget: Fraction
     spent: Cost | None
     rounds: int | str | None
     passes: int | None
@@ -104,7 +103,7 @@ class _Task:
     @cached_property
     def trial_of_asked(self) -> Trial | None:
         """The same over the attributes that are asked about."""
-        return self.trial if self.asked is self.workload.universe else self._trial(self.questions.on(self.asked))
+        return self.trial if self.asked is self.workload.universe else self._trial(self.queries.on(self.asked))
 
     def _trial(self, workload: Workload) -> Trial | None:
         if self.records is None:
@@ -121,8 +120,8 @@ def _by_mwem(task: _Task) -> Planned:
 
     def of(rounds: int | str | None) -> MwemPlan:
         return plan_mwem(
-            task.questions, task.metric, records=-1 if task.records is None else task.records, rounds=rounds,
-            share=task.share, spent=task.spent, passes=task.passes, start=task.start, dataset=task.dataset,
+            task.queries, task.metric, n_records=-1 if task.records is None else task.records, rounds=rounds,
+            budget=task.budget, spent=task.spent, passes=task.passes, start=task.start, dataset=task.dataset,
         )  # fmt: skip
 
     best = of(task.rounds)
@@ -151,7 +150,8 @@ def _by_direct(task: _Task) -> Planned:
     """A fit to the answers of an ordinary plan."""
     require_room_to_fit(task.workload.universe, task.asked)
     plan = plan_direct(
-        task.questions, task.metric, rows=task.records, share=task.share, spent=task.spent, seconds=task.watch.seconds,
+        task.queries, task.metric, n_records=task.records, budget=task.budget, spent=task.spent,
+        seconds=task.watch.seconds,
         title=task.title, dataset=task.dataset,
     )  # fmt: skip
     trial = task.trial_of_asked
@@ -164,7 +164,7 @@ def _by_direct(task: _Task) -> Planned:
 def _by_smalldb(task: _Task) -> Planned:
     """A small database, of the size with the least error that can be drawn."""
     plan = make_smalldb(
-        task.questions, task.metric, rows=task.records or 0, alpha=None, share=task.share, spent=task.spent,
+        task.queries, task.metric, n_records=task.records or 0, alpha=None, budget=task.budget, spent=task.spent,
         title=task.title, dataset=task.dataset,
     )  # fmt: skip
     return plan, None, ()
@@ -180,12 +180,12 @@ _TRIED = ("direct", "mwem")  # `auto` chooses between these; a small database is
 
 
 def plan_synthesis(
-    questions: Any,
+    queries: Any,
     policy: Policy | Metric,
     *,
-    records: int | None,
+    n_records: int | None,
     method: str = "auto",
-    share: object = 1,
+    budget: object = "100%",
     rounds: int | str | None = None,
     passes: int | None = None,
     start: object = None,
@@ -194,14 +194,14 @@ def plan_synthesis(
     title: str = "",
     dataset: str = "",
 ) -> SynthesisPlan:
-    """How to make synthetic data for these questions; costs nothing and sees no data.
+    """How to make synthetic data for these queries; costs nothing and sees no data.
 
     `records` is the public number of records, None where it is private.  `auto` takes the method that is expected to
     be better; `rounds`, `passes` and `start` are MWEM's.  `spent` is what was released before (such as
     `ledger.spent`): the plan then fits beside it on every pair.
 
     >>> from dxprivacy import metrics
-    >>> plan = plan_synthesis([[1, 1, 0, 0], [0, 1, 1, 0]], metrics.constant(4, 1), records=1000)
+    >>> plan = plan_synthesis([[1, 1, 0, 0], [0, 1, 1, 0]], metrics.constant(4, 1), n_records=1000)
     >>> plan.method
     'direct'
     """
@@ -210,33 +210,33 @@ def plan_synthesis(
     metric, title, dataset = target(policy, title, dataset)
     private = metric.universe.absent is not None
     if private:
-        records = None
-    elif records is None:
+        n_records = None
+    elif n_records is None:
         raise UsageError("how many records are there? The number is public", hints=["records=20000"])
-    elif isinstance(records, bool) or not isinstance(records, int) or records < 1:
-        raise UsageError(f"records is {records!r}; at least one record is needed")
-    asked = gather(questions)
+    elif isinstance(n_records, bool) or not isinstance(n_records, int) or n_records < 1:
+        raise UsageError(f"records is {n_records!r}; at least one record is needed")
+    asked = gather(queries)
     asked.require_honest(metric.universe)
     workload = asked.on(metric.universe)
     if any(isinstance(block, SoftTable) for block in workload.blocks):
-        raise QuestionError(
+        raise QueryError(
             "synthetic records are made from counts, sums and means, not from quantiles, densities or soft borders",
             hints=[
                 ("histogram age/10", "records that follow it have about its quantiles"),
                 ("dxp plan …", "answers these"),
             ],
         )
-    if workload.wholes:
-        raise QuestionError(
+    if workload.proportional:
+        raise QueryError(
             "synthetic records are rows, of nobody: people cannot be counted in them",
             hints=[("count …", "counts rows"), ("dxp plan …", "answers about people, with noise")],
         )
     task = _Task(
-        questions=asked,
+        queries=asked,
         workload=workload,
         metric=metric,
-        records=records,
-        share=parse_share(share),
+        records=n_records,
+        budget=parse_budget(budget),
         spent=require_spent(spent, metric),
         rounds=rounds,
         passes=passes,

@@ -1,17 +1,20 @@
 """A synthetic histogram: what came out, from what, and at what cost.  It holds released numbers only."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats
+from dxprivacy.mechanisms.linear.noise.noise_distributions import laplace_distributions
 from dxprivacy.mechanisms.synthesis.histogram_answers import Projection
 from dxprivacy.privacy.costs import SumCost
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.asking import gather
+from dxprivacy.releases.release import Release, Row
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import plural, repr_of_half_built
@@ -44,7 +47,7 @@ class Synthetic:
 
     universe: Universe
     histogram: Floats = field(repr=False)
-    questions: Stack = field(repr=False)
+    queries: Stack = field(repr=False)
     workload: Workload = field(repr=False)
     records: int | None
     method: str
@@ -53,9 +56,9 @@ class Synthetic:
     words: tuple[str, ...] = ()
     fit: Mapping[str, Any] | None = None  # of a direct fit: misfit and gap per noisy count, steps, converged
 
-    def answers(self, *questions: Any) -> Floats:
-        """What the histogram answers, in the questions' units; without arguments to the questions it was made for."""
-        workload = gather(*questions).on(self.universe) if questions else self.workload
+    def answers(self, *queries: Any) -> Floats:
+        """What the histogram answers, in the queries' units; without arguments to the queries it was made for."""
+        workload = gather(*queries).on(self.universe) if queries else self.workload
         return answers_of(workload, Projection(workload).answers(self.histogram), float(self.histogram.sum()))
 
     def __str__(self) -> str:
@@ -76,3 +79,60 @@ def answers_of(workload: Workload, rows: Floats, records: float) -> Floats:
         raise UsageError(f"{len(rows)} numbers for {workload.rows} rows")
     numbers = rows.tolist()
     return np.array([answer.recipe.value(numbers, records) for answer in workload.answers])
+
+
+# -- What every way to synthetic records hands on: a histogram, and what was released of each answer -------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A synthetic histogram, one released row for each answer where there is one, and what a report says besides."""
+
+    synthetic: Synthetic
+    released: Sequence[Row | None] = field(repr=False)
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    release: Release | None = field(default=None, repr=False)  # of a direct fit
+
+
+# -- Measurements of single rows as released answers with intervals: what a report compares synthetic answers with -----
+
+
+def measured_rows(workload: Workload, measurements: Sequence[Measurement], records: int) -> list[Row | None]:
+    """For each answer its released value and interval; None where one of its rows was never measured.
+
+    A row that was measured several times has the mean of its measurements, and the interval of one: wide enough.
+
+    >>> from dxprivacy.queries.asking import count
+    >>> from dxprivacy.universe.universe import Universe
+    >>> asked = count().on(Universe.listed("ab"))
+    >>> [row] = measured_rows(asked, [Measurement(0, "count", 40, 2.0), Measurement(0, "count", 42, 2.0)], 100)
+    >>> row.value, row.low, row.high, measured_rows(asked, [], 100)
+    (41.0, 35.0, 47.0, [None])
+    """
+    found: dict[int, list[Measurement]] = {}
+    for m in measurements:
+        found.setdefault(m.row, []).append(m)
+    values: list[int | float | Fraction] = [0] * workload.rows
+    scales = [0.0] * workload.rows
+    for row, of in found.items():
+        values[row], scales[row] = Fraction(sum(m.noisy for m in of), len(of)), max(m.scale for m in of)
+    distributions = laplace_distributions(scales)
+    out: list[Row | None] = []
+    for answer in workload.answers:
+        if not all(row in found for row in answer.rows):
+            out.append(None)
+            continue
+        value, low, high = answer.recipe.interval(values, distributions, records, 0.0)
+        title, vague = workload.titles[answer.query], answer.recipe.vague(low, high)
+        exact = all(scales[row] == 0 for row in answer.rows)
+        out.append(Row(answer.label, title, value, low, high, answer.unit, exact, vague, answer.groups))
+    return out
+
+
+def bounded_rows(workload: Workload, answers: Floats, bounds: Floats) -> list[Row | None]:
+    """Answers that are right within bounds, all together 95 % of the time, as released answers with intervals."""
+    out: list[Row | None] = []
+    for answer, value, bound in zip(workload.answers, answers.tolist(), bounds.tolist(), strict=True):
+        title, ends = workload.titles[answer.query], (value - bound, value + bound)
+        out.append(Row(answer.label, title, value, *ends, answer.unit, bound == 0, False, answer.groups))
+    return out

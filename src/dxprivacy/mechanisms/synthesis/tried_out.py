@@ -16,17 +16,49 @@ from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct.run import fit_histogram, over_asked
 from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.mechanisms.mwem.plan import MwemPlan
-from dxprivacy.mechanisms.mwem.row_scales import row_spans
 from dxprivacy.mechanisms.mwem.run import run_mwem
+from dxprivacy.mechanisms.mwem.weights import row_spans
+from dxprivacy.mechanisms.sampling.system_noise import DrawnBlockMax
 from dxprivacy.mechanisms.spending import Act, StepCost
 from dxprivacy.mechanisms.synthesis.histogram_answers import Projection
-from dxprivacy.mechanisms.synthesis.simulated_noise import SimulatedNoise
 from dxprivacy.optimize.deadline import Watch
 from dxprivacy.queries.asked import Stack
-from dxprivacy.releases.ledger_reference import NOWHERE
+from dxprivacy.releases.guarantee import NOWHERE
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import percent
+
+# -- Ordinary random numbers from a seed in place of exact noise: for made-up tables only, never for data --------------
+
+
+class SimulatedNoise:
+    """Noise from a seed, in floats: for simulated data only."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+
+    def laplace(self, scales: Floats) -> Ints:
+        """Discrete Laplace: the difference of two geometric numbers."""
+        p = -np.expm1(-1.0 / np.where(scales > 0, scales, 1.0))
+        two = self._rng.geometric(p, (2, len(p)))
+        return np.where(scales > 0, two[0] - two[1], 0).astype(np.int64)
+
+    def together(self, family: DrawnBlockMax) -> Ints:
+        """From ordinary random bytes."""
+        return family.draw(self.entropy)
+
+    def select(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
+        """The largest of scores / (2 scales) with Gumbel noise: the exponential mechanism; or exponential, flipped."""
+        noise = self._rng.exponential(size=len(scores)) if flip else self._rng.gumbel(size=len(scores))
+        return int((scores / (2.0 * scales) + noise).argmax())
+
+    def entropy(self, count: int) -> bytes:
+        """Ordinary random bytes."""
+        return self._rng.bytes(count)
+
+
+# -- Which method is expected to be better, before anything is spent ---------------------------------------------------
+
 
 SMALL_CELLS = 50_000  # up to here methods are tried out on several tables
 _CLUSTERS = 3
@@ -64,7 +96,7 @@ def _given(table: Histogram) -> Histogram:
 class _Unpaid:
     """Made-up tables cost nothing."""
 
-    def step(self, cost: StepCost, questions: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:  # noqa: ARG002
+    def step(self, cost: StepCost, queries: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:  # noqa: ARG002
         return act(NOWHERE)
 
 
@@ -78,8 +110,8 @@ def made_up_tables(universe: Universe, records: int, count: int) -> list[Ints]:
     for seed in range(count):
         rng = np.random.default_rng(seed)
         chances = np.zeros(universe.cells)
-        for share in rng.dirichlet(np.ones(_CLUSTERS)):
-            part = np.full(1, share)
+        for budget in rng.dirichlet(np.ones(_CLUSTERS)):
+            part = np.full(1, budget)
             for size in universe.shape:
                 part = np.multiply.outer(part, rng.dirichlet(np.full(size, 0.5))).ravel()
             chances += part
@@ -133,6 +165,6 @@ class Trial:
         found = []
         for seed, table in enumerate(self.tables if self.workload.universe.cells <= SMALL_CELLS else self.tables[:1]):
             noisy = counted.answer(table.counts) + SimulatedNoise(np.random.default_rng(seed)).laplace(scales)
-            found.append(fit_histogram(plan, noisy, records=self.records))
+            found.append(fit_histogram(plan, noisy, n_records=self.records))
         converged = all(made.fit is None or made.fit["converged"] for made in found)
         return self.part(self.error([made.histogram for made in found])), converged

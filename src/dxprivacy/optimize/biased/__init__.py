@@ -2,14 +2,13 @@
 
 Numbers in, numbers out: nothing here knows of plans, policies or data, and what is proposed is certified elsewhere.
 
-In reading order: `closed_pairs`, `shapes`, `biased_proposal`, `envelope`, `one_row`, `allotment`, `joint`,
-`rebalance`, `many_rows`, `smalldb_bound`.
+In reading order: `closed_pairs`, `shapes`, `envelope`, `one_row`, `many_rows`, `joint`, `smalldb_bound`.
 """
 
-from dxprivacy.optimize.biased.biased_proposal import Biased
 from dxprivacy.optimize.biased.envelope import envelope
 from dxprivacy.optimize.biased.many_rows import many
 from dxprivacy.optimize.biased.one_row import single
+from dxprivacy.optimize.biased.shapes import Biased
 from dxprivacy.optimize.biased.smalldb_bound import Envelope, surrogate
 
 __all__ = ["Biased", "Envelope", "envelope", "many", "single", "surrogate"]

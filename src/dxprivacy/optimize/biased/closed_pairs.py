@@ -77,7 +77,7 @@ class ClosedPairs:
     def middle(self, row: Floats, scale: float) -> Floats:
         """The nearest row, in the largest difference, that changes by at most `scale` times the distance.
 
-        It is the average of McShane's two extensions, the largest and the smallest that keep to the row (MATH 3c).
+        It is the average of McShane's two extensions, the largest and the smallest that keep to the row.
         """
         with np.errstate(invalid="ignore"):
             reach = np.where(np.isfinite(self.closed), scale * self.closed, np.inf)

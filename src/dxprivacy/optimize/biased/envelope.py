@@ -1,7 +1,7 @@
 """The upper envelope of the lines `delta - c d`: how far a row is from the nearest one that keeps to scale c.
 
 A row whose elements differ by delta at distance d is at least `max (delta - c d)_+ / 2` away from every row that
-changes by at most c d, and McShane's extensions attain it (MATH 3c).  As a function of c that is convex, piecewise
+changes by at most c d, and McShane's extensions attain it.  As a function of c that is convex, piecewise
 linear and falls to 0, so that problems in c are solved exactly, piece by piece.
 """
 
@@ -16,7 +16,7 @@ from dxprivacy.optimize.biased.closed_pairs import numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class EnvelopePieces:
     """Piece p is `heights[p] - slopes[p] c` from `corners[p]` to `corners[p + 1]`; beyond the last corner it is 0."""
 
     corners: Floats
@@ -47,7 +47,7 @@ def envelope(deltas: Any, distances: Any) -> tuple[Floats, Floats]:
     return found.corners, found.values
 
 
-def pieces(delta: Floats, d: Floats) -> Pieces:
+def pieces(delta: Floats, d: Floats) -> EnvelopePieces:
     """The same, with the line of each piece."""
     use = np.isfinite(d) & (delta > 0)
     delta, d = delta[use], d[use]
@@ -65,10 +65,10 @@ def pieces(delta: Floats, d: Floats) -> Pieces:
         slopes.append(float(d[at]))
         corners.append(max(reached, corners[-1]))
         at = int(np.argmin(meets))  # of lines that meet in one point the flattest goes on
-    return Pieces(np.array(corners), np.array(heights), np.array(slopes))
+    return EnvelopePieces(np.array(corners), np.array(heights), np.array(slopes))
 
 
-def least_absolute(found: Pieces, n: float) -> float:
+def least_absolute(found: EnvelopePieces, n: float) -> float:
     """The c that minimizes `n/2 envelope(c) + c`, which is convex and piecewise linear; of several the least biased.
 
     >>> one = pieces(np.array([1.0]), np.array([1.0]))
@@ -79,7 +79,7 @@ def least_absolute(found: Pieces, n: float) -> float:
     return float(found.corners[np.flatnonzero(loss <= loss.min() * (1 + 1e-12))[-1]])
 
 
-def least_squares(found: Pieces, n: float) -> tuple[float, float]:
+def least_squares(found: EnvelopePieces, n: float) -> tuple[float, float]:
     """The c that minimizes `n^2/4 envelope(c)^2 + 2 c^2`, which is convex, and the minimum."""
     if not len(found.heights):
         return 0.0, 0.0

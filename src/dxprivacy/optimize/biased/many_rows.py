@@ -1,4 +1,4 @@
-"""Many rows with bias (MATH 3d): not convex, so several ways are tried from the unbiased optimum and the best is kept.
+"""Many rows with bias: not convex, so several ways are tried from the unbiased optimum and the best is kept.
 
 Invariant: what is returned keeps every pair in floats and is never worse than the unbiased optimum it was given.
 Everything is limited in rounds and deterministic; a watch may stop it early.
@@ -11,15 +11,59 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.errors import UsageError
-from dxprivacy.exact.arrays import Floats
-from dxprivacy.optimize.biased.allotment import leftovers, refit
-from dxprivacy.optimize.biased.biased_proposal import Biased
-from dxprivacy.optimize.biased.closed_pairs import ClosedPairs, close, enough, numbers, records
-from dxprivacy.optimize.biased.joint import descend
-from dxprivacy.optimize.biased.one_row import single
-from dxprivacy.optimize.biased.rebalance import rebalance, search
-from dxprivacy.optimize.biased.shapes import Problem
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.optimize.biased.closed_pairs import ClosedPairs, close, enough, numbers, records, shortest
+from dxprivacy.optimize.biased.joint import descend, rebalance, search
+from dxprivacy.optimize.biased.one_row import nearest, single
+from dxprivacy.optimize.biased.shapes import Biased, BiasedProblem
 from dxprivacy.optimize.deadline import Watch
+
+# -- Allot the distances of the pairs to the rows, and solve each row exactly in what it got -----------------
+# Allotments that add up to no more than the distances are private whatever each row does with its own, and a row alone
+# is a problem in one number.  Which allotment is best is the hard part: here are good guesses.
+
+
+def refit(problem: BiasedProblem, shapes: Floats) -> Floats:
+    """Allot each pair's distance to the rows as they use it, and solve each row.
+
+    A row's old shape keeps to its allotment, so no row gets worse.
+    """
+    first, second, d = problem.pairs.all
+    used = np.abs(shapes[:, first] - shapes[:, second])
+    total = used.sum(axis=0)
+    result = np.zeros_like(shapes)
+    for k, row in enumerate(used):
+        if not row.any():
+            continue
+        part = np.divide(row * d, total, out=d / len(shapes), where=total > 0)
+        found, scale = nearest(problem.Q[k], _allotted(problem.pairs, np.maximum(part, 1e-9 * d)), problem.n)
+        result[k] = found / scale if scale > 0 else 0.0
+    return problem.within(result)
+
+
+def leftovers(problem: BiasedProblem, shapes: Floats, order: Ints) -> Floats:
+    """Give each row that was dropped, in some order, what the others leave of the distances: it can only gain."""
+    first, second, d = problem.pairs.all
+    shapes = shapes.copy()
+    for k in order:
+        if (shapes[k, first] != shapes[k, second]).any():
+            continue
+        left = d * np.maximum(1 - problem.pairs.loads(shapes), 1e-9)
+        found, scale = nearest(problem.Q[k], _allotted(problem.pairs, left), problem.n)
+        shapes[k] = found / scale if scale > 0 else 0.0
+    return problem.within(shapes)
+
+
+def _allotted(pairs: ClosedPairs, distances: Floats) -> ClosedPairs:
+    first, second, _ = pairs.all
+    matrix = np.full((pairs.size, pairs.size), np.inf)
+    np.fill_diagonal(matrix, 0.0)
+    matrix[first, second] = matrix[second, first] = distances
+    return ClosedPairs(shortest(matrix))
+
+
+# -- Many rows with bias -----------------------------------------------------------------------------------------------
+
 
 Progress = Callable[[str, float], None]
 _WORTH = 1e-6  # a smaller gain is not worth a bias
@@ -71,7 +115,7 @@ def many(
         rows, scales = asked.copy(), np.zeros(len(asked))
         rows[k], scales[k] = alone.rows[0], alone.scales[0]
         return _better(plain, _result(asked, rows, scales, count, a, "exact", 1), worth=0.0)
-    problem = Problem(asked[varies], pairs, count, a[varies])
+    problem = BiasedProblem(asked[varies], pairs, count, a[varies])
     name, shapes, rounds = _best(problem, c0[varies], plain.loss, watch or Watch(), progress or (lambda *_: None))
     scales, rows = np.zeros(len(asked)), asked.copy()
     scales[varies], rows[varies] = _rows(problem, shapes)
@@ -79,7 +123,9 @@ def many(
     return _better(plain, _result(asked, rows, scales, count, a, name, rounds), worth=_WORTH)
 
 
-def _best(problem: Problem, c0: Floats, plain: float, watch: Watch, progress: Progress) -> tuple[str, Floats, int]:
+def _best(
+    problem: BiasedProblem, c0: Floats, plain: float, watch: Watch, progress: Progress
+) -> tuple[str, Floats, int]:
     """The best shapes of all ways, the way that found them, and how many rounds that took."""
 
     def tell(name: str) -> Callable[[float], None]:
@@ -129,7 +175,7 @@ def _finalists(found: list[_Found], count: int) -> list[_Found]:
     return [one for one in chosen[:count] if one[0] <= chosen[0][0] * _NEAR]
 
 
-def _rows(problem: Problem, shapes: Floats) -> tuple[Floats, Floats]:
+def _rows(problem: BiasedProblem, shapes: Floats) -> tuple[Floats, Floats]:
     """Scales, and rows shifted within each class to be as near as possible to what was asked."""
     scales, _ = problem.settle(shapes)
     rows = scales[:, None] * shapes

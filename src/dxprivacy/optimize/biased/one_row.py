@@ -1,4 +1,4 @@
-"""One row, exactly: the best trade between bias and noise (MATH 3b).
+"""One row, exactly: the best trade between bias and noise.
 
 A row that keeps to scale c differs from q by at least `error(c) = max (|q_i - q_j| - c d(i, j))_+ / 2` somewhere, and
 one attains it.  So the least worst squared error is that of `n^2 error(c)^2 + 2 c^2`, and the least worst absolute
@@ -11,13 +11,13 @@ import numpy as np
 
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.optimize.biased.biased_proposal import Biased
 from dxprivacy.optimize.biased.closed_pairs import ClosedPairs, close, enough, numbers, records
 from dxprivacy.optimize.biased.envelope import least_absolute, least_squares, pieces
-from dxprivacy.optimize.objectives import SQUARED, Loss
+from dxprivacy.optimize.biased.shapes import Biased
+from dxprivacy.optimize.objectives import SQUARED, Objective
 
 
-def single(q: Any, first: Any, second: Any, distances: Any, n: Any, *, loss: Loss = SQUARED) -> Biased:
+def single(q: Any, first: Any, second: Any, distances: Any, n: Any, *, objective: Objective = SQUARED) -> Biased:
     """The row to measure instead of q, and its noise, with the least worst error over data sets of n records.
 
     The error is squared, or absolute for `loss=ABSOLUTE`.
@@ -30,28 +30,28 @@ def single(q: Any, first: Any, second: Any, distances: Any, n: Any, *, loss: Los
     if row.ndim != 1 or not len(row):
         raise UsageError("a row needs one number for each element")
     pairs, count = close(len(row), first, second, distances), records(n)
-    found, scale = nearest(row, pairs, count, loss)
+    found, scale = nearest(row, pairs, count, objective)
     bias = count * float(np.abs(found - row).max())
     plain = unbiased_scale(row, pairs)
-    least, simple = _error(bias, scale, loss), _error(0.0, plain, loss)
+    least, simple = _error(bias, scale, objective), _error(0.0, plain, objective)
     if simple <= least:  # nothing to gain that floats could hold
         found, scale, bias, least = row.copy(), plain, 0.0, simple
     return Biased(found[None, :], np.array([scale]), np.array([bias]), least, "exact", 1)
 
 
-def nearest(row: Floats, pairs: ClosedPairs, n: float, loss: Loss = SQUARED) -> tuple[Floats, float]:
+def nearest(row: Floats, pairs: ClosedPairs, n: float, objective: Objective = SQUARED) -> tuple[Floats, float]:
     """The row and scale of the exact optimum, repaired for rounding."""
     first, second, d = pairs.all
     lines = pieces(np.abs(row[first] - row[second]), d)
-    c = least_absolute(lines, n) if loss.absolute else least_squares(lines, n)[0]
+    c = least_absolute(lines, n) if objective.absolute else least_squares(lines, n)[0]
     found = pairs.middle(row, c)
     scale = c if c == 0 else float(enough(np.array([c]), found[None, :], pairs)[0])
     return found, scale
 
 
-def _error(bias: float, scale: float, loss: Loss) -> float:
+def _error(bias: float, scale: float, objective: Objective) -> float:
     """The worst expected error: noise has mean 0, and mean size `scale`."""
-    return bias + scale if loss.absolute else bias * bias + 2 * scale * scale
+    return bias + scale if objective.absolute else bias * bias + 2 * scale * scale
 
 
 def unbiased_scale(row: Floats, pairs: ClosedPairs) -> float:

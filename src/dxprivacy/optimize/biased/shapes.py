@@ -13,11 +13,34 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.optimize.biased.closed_pairs import ClosedPairs
 
+# -- What a biased plan proposes: rows to measure instead of the asked ones, and the noise of each ---------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Biased:
+    """Measure `rows @ x` with Laplace noise of `scales` and report it as the answer to the rows that were asked.
+
+    The worst squared error of answer k over all data sets of n records is exactly `bias[k]^2 + 2 scales[k]^2`, since
+    the noise has mean 0; `loss` is their sum times the weights (for absolute errors that of `bias[k] + scales[k]`).  A
+    row at scale 0 is constant on every class of elements that may not be told apart freely: its answer costs nothing.
+    """
+
+    rows: Floats
+    scales: Floats
+    bias: Floats
+    loss: float
+    name: str
+    rounds: int
+
+
+# -- Many rows as one problem over shapes ------------------------------------------------------------------------------
+
+
 _STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class BiasedProblem:
     """Minimize `sum_k a_k (n^2 max_i (P_ki - Q_ki)^2 + 2 c_k^2)`; every row of Q differs on some pair."""
 
     Q: Floats

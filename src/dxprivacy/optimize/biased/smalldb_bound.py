@@ -1,4 +1,4 @@
-"""The bound of SmallDB and MWEM, minimized exactly: rows that all keep to one scale c (MATH 3c).
+"""The bound of SmallDB and MWEM, minimized exactly: rows that all keep to one scale c.
 
 Their error is at most `n max_q ||q - P_q|| + kappa c^(1/3)`: the first term is n/2 times an envelope of lines, the
 second is concave, so the sum is concave on each piece and its minimum lies on a corner.  At c = 0 the bound is best for

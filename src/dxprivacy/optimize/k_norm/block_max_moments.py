@@ -1,4 +1,5 @@
-"""How far tables err that one record changes together: variances of the law exp(-max over tables of N(z) / scale).
+"""How far tables err that one record changes together: variances of the distribution exp(-max over tables of N(z) /
+scale).
 
 A level t has a density proportional to e^-t V(t), and below it each table is uniform among those with N <= t / scale
 (mechanisms/sampling/block_max_noise.py draws it so).  All terms are positive, so floats keep their digits.
@@ -25,7 +26,7 @@ _AT_ONCE = 1 << 20  # of these, in one array
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _MomentKind:
     """Tables of one number of cells and one scale: logarithms of B, and the mean square of all cells, by their size."""
 
     cells: int
@@ -36,14 +37,14 @@ class _Kind:
 
 
 @dataclass(frozen=True)
-class Spread:
+class BlockMaxSpread:
     """The noise of one cell: its variance; of a table of two cells also the chance of each size, or of more than it."""
 
     variance: float
     beyond: tuple[float, ...] = ()  # P(|z| > h) for h = 0, 1, ...
 
 
-def spreads(cells: Sequence[int], scales: Sequence[float]) -> list[Spread]:
+def spreads(cells: Sequence[int], scales: Sequence[float]) -> list[BlockMaxSpread]:
     """Of one cell, for each table.
 
     >>> found = spreads([2] * 5, [1.0] * 5)
@@ -55,7 +56,9 @@ def spreads(cells: Sequence[int], scales: Sequence[float]) -> list[Spread]:
     end = free + 14 * math.sqrt(free + 1) + _FADED + 3 / min(scales)
     work = sum((end * s + 1) * max(n, 2) for n, s in often)
     if not work < _MOST:  # so wide that whole numbers do not show
-        return [Spread((free + 1) * (free + 2) * s * s * _of_ball(n)) for n, s in zip(cells, scales, strict=True)]
+        return [
+            BlockMaxSpread((free + 1) * (free + 2) * s * s * _of_ball(n)) for n, s in zip(cells, scales, strict=True)
+        ]
     kinds = {key: _kind(*key, end) for key in often}
     places: Floats = np.unique(np.concatenate([kind.places for kind in kinds.values()]))
     radii = {key: np.searchsorted(kind.places, places, side="right") - 1 for key, kind in kinds.items()}
@@ -68,18 +71,18 @@ def spreads(cells: Sequence[int], scales: Sequence[float]) -> list[Spread]:
     return [found[key] for key in zip(cells, scales, strict=True)]
 
 
-def _spread(kind: _Kind, radii: Ints, levels: Floats) -> Spread:
+def _spread(kind: _MomentKind, radii: Ints, levels: Floats) -> BlockMaxSpread:
     """From the probability of each level; of two cells, z and -z, all 2 R + 1 numbers up to a radius R are alike."""
     weights: Floats = np.zeros(int(radii.max()) + 1)
     np.add.at(weights, radii, levels)
     variance = float(weights @ kind.squares[: len(weights)]) / kind.cells
     if kind.cells > 2:
-        return Spread(variance)
+        return BlockMaxSpread(variance)
     sizes = np.arange(len(weights))
     each = weights * 2 / (2 * sizes + 1)
     # sum over R > h of each (R - h): the sum over k >= h of all that lies behind k.
     behind = np.append(np.cumsum(each[::-1])[::-1], 0.0)[1:]
-    return Spread(variance, tuple(np.cumsum(behind[::-1])[::-1].tolist()))
+    return BlockMaxSpread(variance, tuple(np.cumsum(behind[::-1])[::-1].tolist()))
 
 
 def _of_ball(n: int) -> float:
@@ -87,7 +90,7 @@ def _of_ball(n: int) -> float:
     return 8 * (n - 1) * (2 * n - 1) / ((2 * n + 2) * n * (n + 1)) / n
 
 
-def _kind(n: int, scale: float, end: float) -> _Kind:
+def _kind(n: int, scale: float, end: float) -> _MomentKind:
     most = int(end * scale) + 1
     d, part = n - 1, 0.0  # S / B, and 0 in place of it where r = 0
     counts, squares = np.zeros(most + 1), np.zeros(most + 1)
@@ -99,7 +102,7 @@ def _kind(n: int, scale: float, end: float) -> _Kind:
         part = more / (1 + more)
         counts[r + 1] = counts[r] + math.log1p(more)
         squares[r + 1] = squares[r] / (1 + more) + part * shells[r]
-    return _Kind(n, scale, np.arange(most + 1) / scale, counts, squares)
+    return _MomentKind(n, scale, np.arange(most + 1) / scale, counts, squares)
 
 
 def _shells(n: int, r: Ints) -> Floats:

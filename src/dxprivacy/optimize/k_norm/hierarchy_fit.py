@@ -1,4 +1,4 @@
-"""Which nested counts to make, and with which weights, so that consistent noise errs least (docs/theorems.md).
+"""Which nested counts to make, and with which weights, so that k-norm noise errs least (docs/theorems.md).
 
 Recipes for cells in an order, of which those within a reach of one another may show so much:
 
@@ -38,8 +38,8 @@ _found_before: dict[tuple[bytes, float], Floats] = {}
 
 
 @dataclass(frozen=True, eq=False)
-class Nested:
-    """Rows of noughts and ones over cells, their weights (load 1), and the total squared error on whole numbers."""
+class NestedFit:
+    """Rows of zeros and ones over cells, their weights (load 1), and the total squared error on whole numbers."""
 
     name: str
     rows: Ints
@@ -48,7 +48,7 @@ class Nested:
 
 
 @dataclass(frozen=True, eq=False)
-class Ordered:
+class OrderedFit:
     """A workload's Gram matrix over cells in their order; cells at most `reach` apart may show `limit` in all.
 
     `borders` are those of ranges halved level by level, where it is not the order alone that tells how (`boxes`).
@@ -64,13 +64,13 @@ class Ordered:
         """How many."""
         return len(self.gram)
 
-    def middle(self, cells: int) -> "Ordered":
+    def middle(self, cells: int) -> "OrderedFit":
         """The same for so many cells from the middle."""
         if cells >= self.cells:
             return self
         start = (self.cells - cells) // 2
         some = slice(start, start + cells)
-        return Ordered(self.gram[some, some], self.reach, self.limit)
+        return OrderedFit(self.gram[some, some], self.reach, self.limit)
 
     def load(self, rows: Ints, weights: Floats) -> float:
         """The largest part of the limit that any pair uses, at most."""
@@ -82,17 +82,17 @@ class Ordered:
         return most / self.limit
 
 
-def consistent(problem: Ordered, watch: Watch | None = None) -> Nested | None:
+def consistent(problem: OrderedFit, watch: Watch | None = None) -> NestedFit | None:
     """The best that the recipes find; None where none applies.
 
-    >>> found = consistent(Ordered(np.eye(4), 3, 0.1))
+    >>> found = consistent(OrderedFit(np.eye(4), 3, 0.1))
     >>> found.name, round(found.total)  # independent noise in four counts: 2,400
     ('ranges halved', 1679)
     """
     if not 2 <= problem.cells <= MOST_CELLS or (problem.reach == 1 and problem.cells > 2):
         return None  # on a line, prefixes with noise of their own are as good as it gets
     watch = watch or Watch()
-    best: Nested | None = None
+    best: NestedFit | None = None
     for shape, levels in _halved(problem, watch) if problem.reach >= problem.cells - 1 else _in_blocks(problem, watch):
         found = _exactly(problem, shape, levels)
         if found is not None and (best is None or found.total < best.total):
@@ -132,16 +132,16 @@ class _Shape:
     def nest(self) -> Nest | None:
         return nest_of(self.rows)
 
-    def weights(self, problem: Ordered, levels: Floats) -> Floats:
+    def weights(self, problem: OrderedFit, levels: Floats) -> Floats:
         """At load 1."""
         found = self._mix @ levels
         return np.asarray(found / problem.load(self.rows, found), dtype=np.float64)
 
-    def total_of_logs(self, problem: Ordered, x: Floats) -> float:
+    def total_of_logs(self, problem: OrderedFit, x: Floats) -> float:
         """Of weights whose logarithms are given."""
         return self.total(problem, np.exp(x))
 
-    def total(self, problem: Ordered, levels: Floats) -> float:
+    def total(self, problem: OrderedFit, levels: Floats) -> float:
         """Nearly: on a grid as coarse as the noise is wide."""
         weights = self.weights(problem, levels)
         coarser = max(_COARSE / float(weights.max()), 1.0)
@@ -150,7 +150,7 @@ class _Shape:
         return float((Moments(self.nest, weights * coarser).covariance * problem.gram).sum()) * coarser**2
 
 
-def _exactly(problem: Ordered, shape: _Shape, levels: Floats) -> Nested | None:
+def _exactly(problem: OrderedFit, shape: _Shape, levels: Floats) -> NestedFit | None:
     """Without rows of hardly any weight, with the total of the whole numbers."""
     rows, weights = shape.rows, shape.weights(problem, levels)
     keep = (weights > _LEAST * weights.max()) | (rows.sum(axis=1) == 1)
@@ -163,7 +163,7 @@ def _exactly(problem: Ordered, shape: _Shape, levels: Floats) -> Nested | None:
         total = float((Moments(nest, weights).covariance * problem.gram).sum())
     except NotCertified:
         return None
-    return Nested(shape.name, rows, weights, total)
+    return NestedFit(shape.name, rows, weights, total)
 
 
 def halvings(start: int, stop: int) -> list[list[int]]:
@@ -202,7 +202,7 @@ def _halves_of(box: Ints) -> list[Ints]:
     return list(np.array_split(box, 2, axis=side))
 
 
-def _halved(problem: Ordered, watch: Watch) -> Iterator[tuple[_Shape, Floats]]:
+def _halved(problem: OrderedFit, watch: Watch) -> Iterator[tuple[_Shape, Floats]]:
     levels = (problem.borders or halvings(0, problem.cells))[1:]
     count = len(levels)
     sums = _sums_by_level(problem.gram, count)
@@ -215,7 +215,7 @@ def _halved(problem: Ordered, watch: Watch) -> Iterator[tuple[_Shape, Floats]]:
         shared = np.append(v[0], (v[1:] - 2 * v[:-1]) / 2 / 4.0 ** np.arange(count))  # covariances, by where cells part
         return float(((shared - np.append(shared[1:], 0.0)) * sums).sum())
 
-    key = (sums.tobytes(), wide)  # all that the search depends on: another share asks for the same weights again
+    key = (sums.tobytes(), wide)  # all that the search depends on: another budget asks for the same weights again
     best = _found_before.get(key)
     if best is None:
         starts = (np.linspace(0, -2, count), np.zeros(count))
@@ -249,7 +249,7 @@ def _sums_by_level(gram: Floats, count: int) -> Floats:
     return np.array(out)
 
 
-def _in_blocks(problem: Ordered, watch: Watch) -> Iterator[tuple[_Shape, Floats]]:
+def _in_blocks(problem: OrderedFit, watch: Watch) -> Iterator[tuple[_Shape, Floats]]:
     """The best chain of blocks of 1, 2, 4 ... cells; tried on a stretch from the middle, several reaches long."""
     short = problem.middle(_REACHES * problem.reach + _MORE)
     best, least, size = (1, np.zeros(2)), np.inf, 1

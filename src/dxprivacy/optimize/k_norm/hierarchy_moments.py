@@ -1,8 +1,8 @@
-"""Variances and covariances of consistent noise, in floats: P(z) proportional to exp(-sum of w |z|) over nested counts.
+"""Variances and covariances of k-norm noise, in floats: P(z) proportional to exp(-sum of w |z|) over nested counts.
 
 Along a tree everything is a function of one whole number.  What lies below a count of noise s has the weight
 f(s) = e^(-w |s|) (f_left * f_right)(s), what lies around it the weight o(s), so P(s) ~ f(s) o(s), and the two parts
-of a whole have the joint law J(l, r) ~ around(l + r) f_left(l) f_right(r), around(s) = o(s) e^(-w |s|).  With
+of a whole have the joint distribution J(l, r) ~ around(l + r) f_left(l) f_right(r), around(s) = o(s) e^(-w |s|).  With
 E_i(s) = E[z_i | s] for a cell i below, Cov(z_i, z_j) = sum of J(l, r) E_i(l) E_j(r) for cells of different parts: given
 l and r they do not mind one another.  All means are 0.
 
@@ -31,12 +31,14 @@ MOST_SQUARE = 3_000  # of a table where pairs of places matter
 
 
 @dataclass(frozen=True, eq=False)
-class _Kind:
-    """A law: the weight, the kinds of its parts; of counts that nobody makes, how many equal ones they are made of."""
+class _HierarchyKind:
+    """A distribution: the weight, the kinds of its parts; of counts that nobody makes, how many equal ones they are
+    made of.
+    """
 
     weight: float
-    halves: "tuple[_Kind, _Kind] | None" = None
-    base: "_Kind | None" = None
+    halves: "tuple[_HierarchyKind, _HierarchyKind] | None" = None
+    base: "_HierarchyKind | None" = None
     times: int = 1
 
     @cached_property
@@ -50,7 +52,7 @@ class _Kind:
         f = both * _powers(self.weight, len(both) // 2)
         return _trimmed(f / f.max())
 
-    def equal_parts(self) -> "tuple[_Kind, int]":
+    def equal_parts(self) -> "tuple[_HierarchyKind, int]":
         """Which equal counts it is made of, and how many."""
         return (self, 1) if self.base is None else (self.base, self.times)
 
@@ -73,24 +75,24 @@ class Moments:
 
     def __init__(self, nest: Nest, weights: Floats) -> None:
         self.nest, self.weights = nest, weights
-        self._kinds = self._law()
+        self._kinds = self._distribution()
 
-    def _law(self) -> list[_Kind]:
-        """The kind of each count; those that follow one law are one object."""
-        nest, known = self.nest, dict[tuple[object, ...], _Kind]()
-        out: list[_Kind] = [_Kind(0.0)] * nest.size
+    def _distribution(self) -> list[_HierarchyKind]:
+        """The kind of each count; those that follow one distribution are one object."""
+        nest, known = self.nest, dict[tuple[object, ...], _HierarchyKind]()
+        out: list[_HierarchyKind] = [_HierarchyKind(0.0)] * nest.size
         parts = {int(a): (int(b), int(c)) for a, b, c in nest.divided.tolist()}
         for k in range(nest.size - 1, -1, -1):
             weight = float(self.weights[nest.row[k]]) if nest.row[k] != NOBODY else 0.0
             if k not in parts:
                 key: tuple[object, ...] = (weight,)
-                made = _Kind(weight)
+                made = _HierarchyKind(weight)
             else:
                 left, right = (out[p] for p in parts[k])
                 key = (weight, left, right)
                 (one, a), (other, b) = left.equal_parts(), right.equal_parts()
                 alike = weight == 0 and one is other
-                made = _Kind(weight, (left, right), one if alike else None, a + b if alike else 1)
+                made = _HierarchyKind(weight, (left, right), one if alike else None, a + b if alike else 1)
             out[k] = known.setdefault(key, made)
         return out
 
@@ -139,7 +141,7 @@ class Moments:
                 order[start[k]] = self.nest.cell[k]
         return start, order
 
-    def law(self, count: int) -> Floats:
+    def distribution(self, count: int) -> Floats:
         """The probabilities of a count's noise, from -M to M."""
         p = self._probability(count)
         return np.asarray(p / p.sum(), dtype=np.float64)
@@ -151,7 +153,7 @@ class Moments:
     @cached_property
     def _contexts(self) -> list[_Context | None]:
         """What lies around each count; None for everything, which has no noise."""
-        for kind in reversed(self._kinds):  # parts before wholes: long chains are deeper than calls may be
+        for kind in reversed(self._kinds):  # parts before proportional costs: long chains are deeper than calls may be
             _ = kind.table
         out: list[_Context | None] = [None] * self.nest.size
         known: dict[tuple[object, ...], _Context] = {}
@@ -164,7 +166,9 @@ class Moments:
         return out
 
     @staticmethod
-    def _around(outside: _Context | None, whole: _Kind, part: _Kind, other: _Kind) -> _Context:
+    def _around(
+        outside: _Context | None, whole: _HierarchyKind, part: _HierarchyKind, other: _HierarchyKind
+    ) -> _Context:
         """o of a part: the sums of what its sibling and what lies around the whole may be; symmetric."""
         size = len(part.table) // 2
         if outside is None:
@@ -211,7 +215,9 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class _Below:
-    """Of a count: the law of its noise, and E_i(s) of cells below, as slopes or place by place; of others nothing."""
+    """Of a count: the distribution of its noise, and E_i(s) of cells below, as slopes or place by place; of others
+    nothing.
+    """
 
     p: Floats
     cells: Ints  # by their place among those below
@@ -219,7 +225,7 @@ class _Below:
     given: Floats | None
 
     def expected(self) -> Floats:
-        """E_i(s): a line for each cell, a column for each place of the law."""
+        """E_i(s): a line for each cell, a column for each place of the distribution."""
         if self.slopes is not None:
             return np.outer(self.slopes, _places(self.p))
         if self.given is None:
@@ -234,9 +240,9 @@ def _still_felt(p: Floats, cells: Ints, given: Floats) -> _Below:
 
 
 def _joined(
-    p: Floats, left: _Below, right: _Below, halves: tuple[_Kind, _Kind], around: Floats | None
+    p: Floats, left: _Below, right: _Below, halves: tuple[_HierarchyKind, _HierarchyKind], around: Floats | None
 ) -> tuple[Floats, Floats]:
-    """Of two unlike parts, by their joint law: covariances across, and E_i(s) given their sum."""
+    """Of two unlike parts, by their joint distribution: covariances across, and E_i(s) given their sum."""
     m, n, size = len(left.p) // 2, len(right.p) // 2, len(p) // 2
     if max(len(left.p), len(right.p)) > MOST_SQUARE:
         raise NotCertified("noise so wide of counts so unlike: too much to work out its error")
@@ -245,8 +251,8 @@ def _joined(
     if around is None:  # the sum is 0
         reach = min(m, n)
         f, g = _resized(f, reach), _resized(g, reach)
-        law = f * g / (f @ g)  # both are symmetric
-        across = (_middle(mine, reach) * law) @ np.ascontiguousarray(_middle(theirs, reach)[:, ::-1].T)
+        distribution = f * g / (f @ g)  # both are symmetric
+        across = (_middle(mine, reach) * distribution) @ np.ascontiguousarray(_middle(theirs, reach)[:, ::-1].T)
         return across, np.zeros((len(mine) + len(theirs), len(p)))
     outer = sliding_window_view(_resized(around, m + n), 2 * n + 1)[:, ::-1]  # at (l, r) for s = l - r; g is symmetric
     joint = f[:, None] * g * outer
@@ -291,7 +297,7 @@ def _convolved(f: Floats, g: Floats) -> Floats:
 
 
 def _resized(table: Floats, ends: int) -> Floats:
-    """The same from -ends to ends, with noughts where it ends earlier."""
+    """The same from -ends to ends, with zeros where it ends earlier."""
     now = len(table) // 2
     return table[now - ends : now + ends + 1] if now >= ends else np.pad(table, ends - now)
 
@@ -310,10 +316,10 @@ def level_variances(weights: Floats) -> Floats:
     >>> print((level_variances(np.array([0.01])) * 0.01**2).round(4))  # two cells: one number of scale 1 / 0.02
     [0.5]
     """
-    kinds = [_Kind(float(weights[0]))]
+    kinds = [_HierarchyKind(float(weights[0]))]
     for weight in weights[1:]:
-        kinds.append(_Kind(float(weight), (kinds[-1], kinds[-1])))
-    out, around, above = np.zeros(len(weights)), None, _Kind(0.0)
+        kinds.append(_HierarchyKind(float(weight), (kinds[-1], kinds[-1])))
+    out, around, above = np.zeros(len(weights)), None, _HierarchyKind(0.0)
     for level in range(len(weights) - 1, -1, -1):
         kind = kinds[level]
         around = Moments._around(around, above, kind, kind)

@@ -2,7 +2,7 @@
 
 Every table belongs to one of its attributes, its *owner*.  The tables of an owner share the noise of its margin: summed
 over everything else they tell the same counts u of the owner's values, and all u add up to 0.  A star is a margin with
-its tables (`star_moments`).  By symmetry the noise of a table has one variance in each component of the counts (see
+its tables (the moments above).  By symmetry the noise of a table has one variance in each component of the counts (see
 `optimize.tables.table_components`):
 
     the owner's own component      n v / (n - 1), v the variance of a count of the margin; all its tables tell the same
@@ -25,11 +25,93 @@ import numpy as np
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.optimize.deadline import Watch
-from dxprivacy.optimize.k_norm.star_moments import StarMoments
-from dxprivacy.optimize.tables.measured_table import Table, cells
-from dxprivacy.optimize.tables.table_axes import of_sizes
-from dxprivacy.optimize.tables.table_budgets import Budgets
+from dxprivacy.optimize.tables.measured_table import Budgets, MeasuredTable, cells, of_sizes
 from dxprivacy.optimize.tables.table_components import Attributes, components, importances, subsets
+
+# -- Variances of k-norm noise on a star: a margin of equal counts, each divided into groups of equal cells ------------
+# Each of n counts u of the margin has the weight e^(-w |u|), and is the sum of a group of m_k cells z of weight e^(-w_k
+# |z|) for every table k; the counts of the margin add up to 0.  With h_k the sums of m_k cells,
+#
+#     f(u) = e^(-w |u|) prod over k of h_k(u),        P(u) ~ f(u) o(u),        o the sums of n - 1 other counts,
+#
+# and E z^2 of a cell of table k is the sum of P(u) E[z^2 | u], E[z^2 | u] h_k(u) = (z^2 e^(-w_k |z|) * h_(m-1))(u).
+# Everything is a convolution, by Fourier on whole numbers; nothing is divided by a small number.  Errors and plans are
+# made of these numbers; privacy depends on none of them.
+
+
+_FADED = 36.0  # e^-36 of a weight is nothing
+_WIDTHS = 9.0  # standard deviations of a sum of many cells, behind which it is nothing
+MOST_PLACES = 1 << 18
+
+
+@dataclass(frozen=True)
+class StarSpread:
+    """The variance of a count of the margin, and of a cell of each table."""
+
+    margin: float
+    cells: tuple[float, ...]
+
+
+class StarMoments:
+    """Spreads of one star's shape for any weights; what one table says is kept while the others change."""
+
+    def __init__(self, values: int, groups: Sequence[int]) -> None:
+        self.values, self.groups = values, tuple(groups)
+        self._known: dict[tuple[int, float, int], tuple[Floats, Floats]] = {}
+
+    def spread(self, margin: float, weights: Sequence[float]) -> StarSpread:
+        """Of a margin of this weight, 0 for none, and tables of these weights, on the whole numbers.
+
+        >>> two = StarMoments(2, (2,)).spread(0.0, (0.01,))
+        >>> print(f"{two.margin * 1e-4:.3f} {two.cells[0] * 1e-4:.3f}")  # four equal cells: 7/8 of three
+        1.400 1.050
+        """
+        size = self._size(margin, weights)
+        tables = [self._group(m, w, size) for m, w in zip(self.groups, weights, strict=True)]
+        place = np.minimum(np.arange(size), size - np.arange(size))
+        own = np.exp(-margin * place)
+        f = own * np.prod([h for h, _ in tables], axis=0) if tables else own
+        others = np.maximum(np.fft.irfft(np.fft.rfft(f / f.sum()) ** (self.values - 1), size), 0.0)
+        distribution = f * others
+        everything = float(distribution.sum())
+        squares = place.astype(np.float64) ** 2
+        cells = []
+        for k in range(len(tables)):
+            rest = np.prod([h for j, (h, _) in enumerate(tables) if j != k], axis=0) * own * others
+            cells.append(float(rest @ tables[k][1]) / everything)
+        return StarSpread(float(distribution @ squares) / everything, tuple(cells))
+
+    def _size(self, margin: float, weights: Sequence[float]) -> int:
+        """Places around a circle, so many that nothing comes around it."""
+        reach = [_FADED / w + _WIDTHS * math.sqrt(2 * m) / w for m, w in zip(self.groups, weights, strict=True)]
+        if margin > 0 and not self.groups:
+            reach.append(_FADED / margin)
+        wide = min((math.sqrt(2 * m) / w for m, w in zip(self.groups, weights, strict=True)), default=math.inf)
+        wide = min(wide, math.sqrt(2) / margin if margin > 0 else math.inf)
+        reach.append(_WIDTHS * wide * math.sqrt(self.values))
+        size = 1 << (2 * int(max(reach)) + 3).bit_length()
+        if size > MOST_PLACES:
+            raise NotCertified("noise so wide: too much to work out its error", hints=[('method="matrix"', "")])
+        return size
+
+    def _group(self, m: int, weight: float, size: int) -> tuple[Floats, Floats]:
+        """h of m cells, and the same times E[z^2 | sum] of one of them."""
+        key = (m, weight, size)
+        if key not in self._known:
+            if len(self._known) > 4 * len(self.groups):
+                self._known.clear()
+            place = np.minimum(np.arange(size), size - np.arange(size)).astype(np.float64)
+            one = np.exp(-weight * place)
+            one /= one.sum()
+            wave = np.fft.rfft(one)
+            rest = wave ** (m - 1)
+            h, top = (np.maximum(np.fft.irfft(x, size), 0.0) for x in (rest * wave, rest * np.fft.rfft(one * place**2)))
+            self._known[key] = h / h[0], top / h[0]
+        return self._known[key]
+
+
+# -- Tables whose noise agrees along one attribute each ----------------------------------------------------------------
+
 
 _COARSE = 0.35  # the largest weight of a coarse grid
 _HARDLY = 1e-4  # of its tables' weights: a margin's own, at least
@@ -155,7 +237,7 @@ class _Problem:
     @cached_property
     def loads(self) -> Floats:
         """Of each limit, what a unit of each variable takes."""
-        everything = [Table(t) for t in self.tables] + [Table((a,)) for a in range(len(self.sizes))]
+        everything = [MeasuredTable(t) for t in self.tables] + [MeasuredTable((a,)) for a in range(len(self.sizes))]
         lines = [[c.cost(t) / limit for t in everything] for c, limit in self.budgets.constraints(self.used)]
         return np.array(lines, dtype=np.float64)
 

@@ -14,12 +14,11 @@ from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.optimize.deadline import Watch
 from dxprivacy.optimize.strategies.bases import Base, bases, mixed
-from dxprivacy.optimize.strategies.hub_value import hub
+from dxprivacy.optimize.strategies.p_identity import search
 from dxprivacy.optimize.strategies.pair_structure import nested_ranges, seriation, threshold, tree
-from dxprivacy.optimize.strategies.polish import search
-from dxprivacy.optimize.strategies.reweight import distinct_rows, fits, reweighted, row_parts
+from dxprivacy.optimize.strategies.reweight import distinct_rows, fits, hub, reweighted, row_parts
 from dxprivacy.optimize.strategies.strategy_limits import Spectrum, l2_limit, principal
-from dxprivacy.optimize.strategies.strategy_problem import Found, Problem, Progress
+from dxprivacy.optimize.strategies.strategy_problem import FoundStrategy, Progress, StrategyProblem
 
 Candidate = tuple[str, Floats]
 Effort = Literal["quick", "search", "thorough"]
@@ -31,31 +30,31 @@ _SIMPLER = 1e-4  # a later strategy must be better by this part to displace an e
 
 
 def choose(
-    problem: Problem,
+    problem: StrategyProblem,
     workload_rows: Floats | None = None,
     *,
     effort: Effort = "search",
     progress: Progress | None = None,
     watch: Watch | None = None,
-) -> Found:
+) -> FoundStrategy:
     """The strategy of the least total error among those tried, at load 1.
 
     `workload_rows` may be left out where only the Gram matrix is known; `progress` hears of each better strategy and
     its total.
 
-    >>> line = Problem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
+    >>> line = StrategyProblem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
     >>> choose(line).name
     'prefix counts'
     """
     watch = watch or Watch()
     workload = None if workload_rows is None else _checked(problem, workload_rows)
     if not len(problem.root):
-        return Found("nothing to ask", np.zeros((0, problem.cells)), 0.0)
+        return FoundStrategy("nothing to ask", np.zeros((0, problem.cells)), 0.0)
     essential = problem.essential
     order = seriation(essential)
     back = np.argsort(order)
     unit = essential.normalized.renamed(order)
-    # Those in a hurry look for grids where there is most to be gained: as many questions as cells, at least.
+    # Those in a hurry look for grids where there is most to be gained: as many queries as cells, at least.
     known = bases(unit, watch, grids=effort != "quick" or workload is None or len(workload) >= problem.cells)
     best = unit.found(known[0].name, known[0].rows(unit))
 
@@ -84,7 +83,7 @@ def choose(
     return problem.found(best.name, best.rows[:, back])
 
 
-def _around_a_hub(problem: Problem, effort: Effort, watch: Watch) -> Iterator[Candidate]:
+def _around_a_hub(problem: StrategyProblem, effort: Effort, watch: Watch) -> Iterator[Candidate]:
     """A strategy of the other cells, where one cell is linked to all of them."""
     center = hub(problem)
     if center is not None:
@@ -95,7 +94,13 @@ def _around_a_hub(problem: Problem, effort: Effort, watch: Watch) -> Iterator[Ca
 
 
 def _closed_forms(
-    problem: Problem, workload: Floats | None, known: list[Base], spectrum: Spectrum, watch: Watch, *, quick: bool
+    problem: StrategyProblem,
+    workload: Floats | None,
+    known: list[Base],
+    spectrum: Spectrum,
+    watch: Watch,
+    *,
+    quick: bool,
 ) -> Iterator[Candidate]:
     """What needs no search, or a short one; weights for many rows only where there is time."""
     few = not quick or problem.cells <= _FEW
@@ -107,10 +112,10 @@ def _closed_forms(
             yield f"{base.name}, weighted", reweighted(problem, rows, parts=parts, rounds=20, watch=watch)
     if workload is not None:
         rows, parts = distinct_rows(workload)
-        yield "the questions themselves", rows
+        yield "the queries themselves", rows
         if fits(problem, rows) and (few or len(rows) <= _FEW):
             yield (
-                "the questions, weighted",
+                "the queries, weighted",
                 reweighted(problem, rows, parts=parts, rounds=20, watch=watch),
             )
     yield "principal directions", principal(spectrum.moments)
@@ -124,7 +129,7 @@ def _closed_forms(
             )
 
 
-def _searches(problem: Problem, known: list[Base], spectrum: Spectrum, watch: Watch) -> Iterator[Candidate]:
+def _searches(problem: StrategyProblem, known: list[Base], spectrum: Spectrum, watch: Watch) -> Iterator[Candidate]:
     """Mixtures beside the bases that are good already; weights for each row where no structure is known."""
     few = [base for base in known if not base.many]
     totals = [problem.total(base.rows(problem)) for base in few]
@@ -139,19 +144,19 @@ def _searches(problem: Problem, known: list[Base], spectrum: Spectrum, watch: Wa
         yield from _weighted(problem, "weighted ranges", np.vstack([np.eye(n), prefixes, nested]), watch)
 
 
-def _unstructured(problem: Problem) -> bool:
+def _unstructured(problem: StrategyProblem) -> bool:
     """Whether the pairs are neither a tree nor all those within a reach at one limit."""
     return tree(problem) is None and threshold(problem) is None
 
 
-def _weighted(problem: Problem, name: str, rows: Floats, watch: Watch) -> Iterator[Candidate]:
+def _weighted(problem: StrategyProblem, name: str, rows: Floats, watch: Watch) -> Iterator[Candidate]:
     """The rows with a weight each, if they are few enough."""
     rows = distinct_rows(rows)[0]
     if fits(problem, rows) and not watch.over:
         yield name, reweighted(problem, rows, parts=np.ones(len(rows)), rounds=20, watch=watch)
 
 
-def _polished(problem: Problem, best: Found, watch: Watch) -> Iterator[Candidate]:
+def _polished(problem: StrategyProblem, best: FoundStrategy, watch: Watch) -> Iterator[Candidate]:
     """A search over all entries, with a few more rows and with many."""
     n = problem.cells
     for extra, size in ((max(n // 16, 2), 0.02), (max(n // 2, 3), 0.05)):
@@ -163,7 +168,7 @@ def _polished(problem: Problem, best: Found, watch: Watch) -> Iterator[Candidate
             )
 
 
-def _checked(problem: Problem, rows: Floats) -> Floats:
+def _checked(problem: StrategyProblem, rows: Floats) -> Floats:
     try:
         rows = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError):

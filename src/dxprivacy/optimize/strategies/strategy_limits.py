@@ -4,11 +4,11 @@ For any mu >= 0 on the pairs, with L its Laplacian and h = tr sqrt(G^1/2 L G^1/2
 tr(G M^+) >= h^2 / max sum_e mu_e |A_i - A_j|_2^2  (Cauchy-Schwarz), and the maximum is at most
   sum_e mu_e d_e^2                    since the l2 norm is below the l1 norm ("l2"), or
   sum_classes d^2 maxcut(mu_class)    since of l1 norm at most d, a random cut separates i and j with probability at
-                                      least |A_i - A_j|_2^2 / d^2 ("laplace"; MATH 3g); maxcut by its spectral dual.
+                                      least |A_i - A_j|_2^2 / d^2 ("laplace"); maxcut by its spectral dual.
 Where a class of equal limits is bipartite its largest cut is everything, and the two agree.  The searches: updates by
 multiplication for the first (it comes with a strategy for Gaussian noise that meets it), L-BFGS for the second.
 
-Three kinds of noise, three limits (MATH 3g, 3i):
+Three kinds of noise, three limits:
   independent   Laplace noise of a density, one variable for each row: the limits above.
   additive      *any* noise z of a density on the cells, whatever the data: half of them.  The score s(z) of a density
                 that changes by at most exp(d_ij) has |s_i - s_j| <= d_ij, so its Fisher information E ss' is a mean of
@@ -26,7 +26,7 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.optimize.deadline import Watch
 from dxprivacy.optimize.strategies.pair_structure import bipartite, classes
-from dxprivacy.optimize.strategies.strategy_problem import Problem
+from dxprivacy.optimize.strategies.strategy_problem import StrategyProblem
 
 _ROUNDING = 1 - 1e-9  # of eigenvalues in floats
 _LARGE = 200  # cells: with more of them, fewer iterations
@@ -56,10 +56,10 @@ class Spectrum:
     moments: Floats
 
 
-def limit(problem: Problem, *, cuts: bool = True, watch: Watch | None = None) -> Limit:
+def limit(problem: StrategyProblem, *, cuts: bool = True, watch: Watch | None = None) -> Limit:
     """The larger of the two limits that a search finds; without `cuts` only the quick one.
 
-    >>> line = Problem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
+    >>> line = StrategyProblem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
     >>> print(f"{limit(line).value:.3f}")
     7.464
     """
@@ -79,15 +79,15 @@ def limit(problem: Problem, *, cuts: bool = True, watch: Watch | None = None) ->
     return Limit(value, "laplace") if value > best.value else best
 
 
-def unbiased_limit(problem: Problem, workload_rows: Floats) -> float:
-    """What no answers without bias are below, added up over the questions, where every cell has a record.
+def unbiased_limit(problem: StrategyProblem, workload_rows: Floats) -> float:
+    """What no answers without bias are below, added up over the queries, where every cell has a record.
 
-    If one record moves from i to j, a question's mean changes by |q_i - q_j| and every probability by a factor between
+    If one record moves from i to j, a query's mean changes by |q_i - q_j| and every probability by a factor between
     exp(-d) and exp(d), of mean 1 and so of variance (e^d - 1)(1 - e^-d) = 4 sinh(d/2)^2 at most: the variance of the
     answer is at least |q_i - q_j|^2 / (4 sinh(d/2)^2) (Hammersley, Chapman and Robbins).  The largest over all pairs is
     that over the listed ones: along a path sum |dq_e| <= r sum 2 sinh(d_e/2) <= r 2 sinh(sum d_e/2).
 
-    >>> line = Problem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
+    >>> line = StrategyProblem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
     >>> print(f"{unbiased_limit(line, np.eye(3)):.3f}")
     2.762
     """
@@ -102,12 +102,12 @@ def unbiased_limit(problem: Problem, workload_rows: Floats) -> float:
     return float(most.sum()) * _ROUNDING
 
 
-def _often(problem: Problem, iterations: int) -> int:
+def _often(problem: StrategyProblem, iterations: int) -> int:
     """So many iterations, or as many as a few seconds hold: each decomposes matrices as large as the problem."""
     return min(iterations, max(40, int(iterations * (_LARGE / problem.cells) ** 3)))
 
 
-def l2_limit(problem: Problem, *, iterations: int, tolerance: float, watch: Watch) -> Spectrum:
+def l2_limit(problem: StrategyProblem, *, iterations: int, tolerance: float, watch: Watch) -> Spectrum:
     """max over mu of 2 h^2 / sum mu d^2, by multiplying mu with how much each pair is used."""
     squares = problem.limits**2
     mu = 1 / squares / len(squares)
@@ -143,7 +143,7 @@ def principal(moments: Floats) -> Floats:
     return np.asarray((vectors[:, keep] * np.sqrt(values[keep])).T[::-1], dtype=np.float64)
 
 
-def laplacian(problem: Problem, mu: Floats) -> Floats:
+def laplacian(problem: StrategyProblem, mu: Floats) -> Floats:
     """L with x'Lx = sum of mu (x_i - x_j)^2."""
     n = problem.cells
     flat = np.bincount(problem.first * n + problem.second, mu, minlength=n * n).reshape(n, n)
@@ -151,14 +151,14 @@ def laplacian(problem: Problem, mu: Floats) -> Floats:
     return np.asarray(np.diag(flat.sum(axis=0)) - flat, dtype=np.float64)
 
 
-def pair_values(problem: Problem, M: Floats) -> Floats:
+def pair_values(problem: StrategyProblem, M: Floats) -> Floats:
     """(e_i - e_j)' M (e_i - e_j) of every pair, M symmetric."""
     diagonal = np.diagonal(M)
     i, j = problem.first, problem.second
     return np.asarray(diagonal[i] + diagonal[j] - 2 * M[i, j], dtype=np.float64)
 
 
-def _laplace_limit(problem: Problem, odd: list[Ints], watch: Watch) -> float:
+def _laplace_limit(problem: StrategyProblem, odd: list[Ints], watch: Watch) -> float:
     """The limit by cuts.  Multipliers start equal: from those of the l2 limit, many of them tiny, it went less far."""
     from scipy.optimize import minimize
 
@@ -191,7 +191,7 @@ def _laplace_limit(problem: Problem, odd: list[Ints], watch: Watch) -> float:
     return 2 * float(np.exp(best)) * _ROUNDING
 
 
-def cut_limit(problem: Problem, odd: list[Ints], y: Floats, power: float | None) -> tuple[float, Floats]:
+def cut_limit(problem: StrategyProblem, odd: list[Ints], y: Floats, power: float | None) -> tuple[float, Floats]:
     """log (h^2 / denominator) at y = (log mu, log gamma of each odd class), and its gradient.
 
     maxcut(mu) <= lambda_max(Gamma^-1/2 L Gamma^-1/2) sum(gamma) / 4 for every gamma > 0.  The largest eigenvalue is

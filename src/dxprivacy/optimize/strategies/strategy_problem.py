@@ -6,7 +6,7 @@ strategy is divided by its load first.  The total squared error is 2 load^2 tr(G
 number of records is public: a row may be shifted by a constant without cost, and all is measured on the complement of
 the all-ones vector.  Invariant: `load` and `total` are computed from the rows alone, whoever proposed them.
 
->>> line = Problem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
+>>> line = StrategyProblem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
 >>> prefixes = np.array([[1.0, 0, 0], [1, 1, 0]])
 >>> line.load(prefixes), round(line.total(prefixes), 9)
 (1.0, 8.0)
@@ -34,7 +34,7 @@ _LOST = 1e-13  # the part of the workload that may lie where the strategy sees n
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class StrategyProblem:
     """A workload's Gram matrix, and the pairs of cells (they connect all cells) with what each may show in total."""
 
     gram: Floats
@@ -85,13 +85,13 @@ class Problem:
         return np.asarray((vectors[:, keep] * np.sqrt(values[keep])).T, dtype=np.float64)
 
     @cached_property
-    def normalized(self) -> "Problem":
+    def normalized(self) -> "StrategyProblem":
         """The same problem in other units: a largest limit of 1, a Gram matrix of trace 1 on the complement."""
         scale = max(float(np.trace(self.centered)), np.finfo(float).tiny)
-        return Problem(self.centered / scale, self.first, self.second, self.limits / self.limits.max())
+        return StrategyProblem(self.centered / scale, self.first, self.second, self.limits / self.limits.max())
 
     @cached_property
-    def essential(self) -> "Problem":
+    def essential(self) -> "StrategyProblem":
         """The same problem without the pairs that two smaller ones imply: a metric given as a matrix lists them all.
 
         By the triangle inequality of loads; smaller ones are implied by others that stay, so all may go at once.
@@ -110,13 +110,13 @@ class Problem:
         keep = ~(implied & np.isfinite(far))[self.first, self.second]
         if keep.all():
             return self
-        return Problem(self.gram, self.first[keep], self.second[keep], self.limits[keep])
+        return StrategyProblem(self.gram, self.first[keep], self.second[keep], self.limits[keep])
 
-    def renamed(self, order: Ints) -> "Problem":
+    def renamed(self, order: Ints) -> "StrategyProblem":
         """The same problem with cell `order[k]` called k."""
         place = np.empty(self.cells, dtype=np.int64)
         place[order] = np.arange(self.cells)
-        return Problem(self.gram[np.ix_(order, order)], place[self.first], place[self.second], self.limits)
+        return StrategyProblem(self.gram[np.ix_(order, order)], place[self.first], place[self.second], self.limits)
 
     def load(self, rows: Floats) -> float:
         """The largest part of any pair's limit that the rows use, with noise of scale 1."""
@@ -145,13 +145,13 @@ class Problem:
             return np.inf
         return 2 * float((parts[seen] / sizes[seen[: len(sizes)]] ** 2).sum())
 
-    def found(self, name: str, rows: Floats) -> "Found":
+    def found(self, name: str, rows: Floats) -> "FoundStrategy":
         """These rows at load 1, with their total."""
         load = self.load(rows)
         spread = np.ptp(rows, axis=1)
         rows = np.asarray(rows[spread > _FLAT * spread.max(initial=0.0)], dtype=np.float64)
         rows /= load  # a copy, by the line above
-        return Found(name, rows, self.total(rows))
+        return FoundStrategy(name, rows, self.total(rows))
 
 
 def _triangle(rows: Floats) -> Floats:
@@ -168,7 +168,7 @@ def _triangle(rows: Floats) -> Floats:
 
 @repr_of_half_built
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundStrategy:
     """A strategy: its name for a person, its rows (load 1: Laplace noise of scale 1 each), the total error."""
 
     name: str
@@ -176,7 +176,7 @@ class Found:
     total: float
 
     def __repr__(self) -> str:
-        return f"Found({self.name!r}, {len(self.rows)} rows, total {self.total:.6g})"
+        return f"FoundStrategy({self.name!r}, {len(self.rows)} rows, total {self.total:.6g})"
 
 
 def _array(value: object, kind: type, dimensions: int, name: str) -> NDArray[Any]:

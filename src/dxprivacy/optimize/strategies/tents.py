@@ -16,9 +16,9 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.optimize.deadline import Watch
-from dxprivacy.optimize.strategies.few_rows import cells_and_rows
-from dxprivacy.optimize.strategies.grid_structure import Axis, Grid, Line
-from dxprivacy.optimize.strategies.strategy_problem import Problem
+from dxprivacy.optimize.strategies.pair_structure import Axis, GridLine, GridStructure
+from dxprivacy.optimize.strategies.reweight import cells_and_rows
+from dxprivacy.optimize.strategies.strategy_problem import StrategyProblem
 
 _WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
 _USUAL = (0.68, 0.14)  # what cells and hats usually get of the strictest step
@@ -61,7 +61,7 @@ def hat_functions(n: int, width: int, offset: int) -> Floats:
 
 def _along(axis: Axis, width: int, *, middle: bool) -> Floats:
     """Functions of the places of an axis that add up to 1: hats, and the rest by itself."""
-    if not isinstance(axis, Line):
+    if not isinstance(axis, GridLine):
         return np.eye(axis.size)
     hats = hat_functions(axis.length, width, width // 2 if middle else 0)
     if axis.away is None:
@@ -74,7 +74,7 @@ def _along(axis: Axis, width: int, *, middle: bool) -> Floats:
 
 def _rest(axis: Axis, functions: Floats, weight: float, of_cells: float) -> Floats | None:
     """Rows along an axis that use up what cells and hats leave; None where they overdraw it."""
-    if not isinstance(axis, Line):
+    if not isinstance(axis, GridLine):
         left = axis.limit - of_cells - 2 * weight
         return left / 2 * np.eye(axis.size) if left >= 0 else None
     n = axis.length
@@ -95,15 +95,15 @@ def _rest(axis: Axis, functions: Floats, weight: float, of_cells: float) -> Floa
     return out
 
 
-def best_hats(problem: Problem, cells: Grid, watch: Watch) -> Hats | None:
+def best_hats(problem: StrategyProblem, cells: GridStructure, watch: Watch) -> Hats | None:
     """The best hats that changes of one width or offset at a time lead to; None where nothing keeps the steps."""
     tried: dict[_Form, _Weighed | None] = {}
-    if not any(isinstance(axis, Line) and axis.length >= _SHORTEST for axis in cells.axes):
+    if not any(isinstance(axis, GridLine) and axis.length >= _SHORTEST for axis in cells.axes):
         return None
 
     def weighed(form: _Form, start: tuple[float, float]) -> _Weighed | None:
         if form not in tried:
-            shape = _Shape.of(problem, cells, form)
+            shape = _TentShape.of(problem, cells, form)
             tried[form] = None if shape is None else shape.weighed(start, _STEPS[0])
         return tried[form]
 
@@ -123,7 +123,7 @@ def best_hats(problem: Problem, cells: Grid, watch: Watch) -> Hats | None:
             found = None if other in tried else weighed(other, best.parts)
             if found is not None and found.error < best.error * _BETTER:
                 form, best, better = other, found, True
-    shape = None if form is None else _Shape.of(problem, cells, form)
+    shape = None if form is None else _TentShape.of(problem, cells, form)
     if shape is None or best is None or not best.error < math.inf:
         return None
     best = min(best, shape.weighed(best.parts, _STEPS[1]), key=lambda w: w.error)
@@ -137,7 +137,7 @@ def _starts(axes: tuple[Axis, ...]) -> list[_Form]:
     """Equal widths, and single cells along one axis with hats along the others: what suits long and short axes."""
     wide = [(w,) * len(axes) for w in (4, 2)]
     wide += [tuple(1 if b == a else w for b in range(len(axes))) for a in range(len(axes)) for w in (4, 12)]
-    widest = [axis.length if isinstance(axis, Line) else 1 for axis in axes]
+    widest = [axis.length if isinstance(axis, GridLine) else 1 for axis in axes]
     return list(dict.fromkeys(tuple((min(w, n), False) for w, n in zip(ws, widest, strict=True)) for ws in wide))
 
 
@@ -145,7 +145,7 @@ def _changed(form: _Form, axes: tuple[Axis, ...]) -> list[_Form]:
     """The forms in which one axis has the next wider or narrower hats, or others in their middle."""
     found: list[_Form] = []
     for k, (axis, (width, middle)) in enumerate(zip(axes, form, strict=True)):
-        if isinstance(axis, Line):
+        if isinstance(axis, GridLine):
             wider = [w for w in _WIDTHS if width < w <= axis.length][:1]
             narrower = [w for w in _WIDTHS if w < width][-1:]
             changed = [*((w, middle) for w in narrower + wider), (width, not middle)]
@@ -161,17 +161,17 @@ class _Weighed:
     error: float
 
 
-class _Shape:
+class _TentShape:
     """Hats of one form, and the error of the weights they may have."""
 
     @classmethod
-    def of(cls, problem: Problem, cells: Grid, form: _Form) -> "_Shape | None":
+    def of(cls, problem: StrategyProblem, cells: GridStructure, form: _Form) -> "_TentShape | None":
         """The hats of a form, if they are few enough."""
         along = [_along(axis, w, middle=m) for axis, (w, m) in zip(cells.axes, form, strict=True)]
         few = math.prod(len(f) for f in along) <= problem.cells * _PART
         return cls(problem, cells, along) if few else None
 
-    def __init__(self, problem: Problem, cells: Grid, along: list[Floats]) -> None:
+    def __init__(self, problem: StrategyProblem, cells: GridStructure, along: list[Floats]) -> None:
         self.gram = problem.centered
         self.cells = cells
         self.along = along

@@ -8,6 +8,8 @@ missing, and all is divided by its largest column norm.  So the condition holds,
 descent did.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,8 +17,63 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.optimize.deadline import Watch
 from dxprivacy.optimize.strategies.bases import start_of
-from dxprivacy.optimize.strategies.few_rows import cells_and_rows
 from dxprivacy.optimize.strategies.p_identity import Space, mixtures
+from dxprivacy.optimize.strategies.reweight import cells_and_rows
+from dxprivacy.optimize.tables.measured_table import (
+    Budgets,
+    MeasuredTable,
+    TableAxis,
+    checked_attributes,
+    checked_positive,
+)
+from dxprivacy.optimize.tables.table_components import Attributes, build
+from dxprivacy.optimize.tables.table_search import search
+
+# -- Tables whose attributes are asked for -----------------------------------------------------------------------------
+# And measured, by other rows than single values: unions of products of rows An asked table is a product of rows along
+# its attributes (all prefixes of age for each sex, say), a measured one a product of the attributes' codings (see
+# `measured_table`, `coding`).  The search is that of tables of counts: which to measure, and how precisely, under one
+# budget or several.  Never sees data; nothing here is certified.
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """The tables to measure, the precision (1 / scale) of each, and the weighted squared error in all."""
+
+    tables: tuple[MeasuredTable, ...]
+    precisions: Floats
+    total: float
+
+
+def choose_products(
+    axes: Sequence[TableAxis],
+    budgets: Budgets,
+    workload: Sequence[Sequence[int]],
+    weights: Sequence[float],
+    *,
+    watch: Watch | None = None,
+) -> Products:
+    """The best tables that the search finds, all attributes having at least two values and a budget.
+
+    >>> from dxprivacy.optimize.tables.coding import prefixes
+    >>> import math, numpy as np
+    >>> axes = [TableAxis.of_rows(prefixes(3), np.eye(3)), TableAxis.of_counts(2)]
+    >>> round(choose_products(axes, Budgets((math.inf,) * 2, presence=1.0), [(0, 1)], [1]).total, 6)
+    24.0
+    """
+    sizes = [axis.size for axis in axes]
+    asked: dict[Attributes, float] = {}
+    given = checked_positive(weights, "weights", len(workload))
+    for table, weight in zip(workload, given, strict=True):
+        key = tuple(sorted(checked_attributes(table, sizes)))
+        asked[key] = asked.get(key, 0.0) + weight
+    system = build(sizes, budgets, list(asked), list(asked.values()), axes)
+    found = search(system, watch or Watch(), lambda _: None)
+    return Products(found.tables, found.precisions, found.error)
+
+
+# -- Rows to measure along one attribute of a table, where prefixes, ranges or other rows along it are asked -----------
+
 
 _PENALTIES = (1.0, 1e2, 1e4, 1e6)
 _MOST = 1e4  # times a cell's own row in a mixture

@@ -9,7 +9,7 @@ units of the universe's size); noise in different components is uncorrelated.  W
     c_S = prod_S (n_a - 1) * sum over asked tables W >= S of weight_W / n_W
 
 the least-squares answers have a weighted squared error of `2 sum_S c_S / m_S` in all, and privacy asks for linear
-constraints on w, one for each attribute or one for all tables (see `table_budgets`).  (MATH 3f.)
+constraints on w, one for each attribute or one for all tables (see `measured_table`).
 
 Where the number of records is public, the component of no attributes, the total, is known; where it is private, it is
 one more component (of dimension 1), which all tables without halved attributes tell.  Attributes without a limit are
@@ -27,9 +27,7 @@ import numpy as np
 
 from dxprivacy.errors import TooLarge
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.optimize.tables.measured_table import Table
-from dxprivacy.optimize.tables.table_axes import Axis, of_sizes
-from dxprivacy.optimize.tables.table_budgets import Budgets
+from dxprivacy.optimize.tables.measured_table import Budgets, MeasuredTable, TableAxis, of_sizes
 
 MAX_COMPONENTS = 100_000
 MAX_CANDIDATES = 40_000
@@ -43,12 +41,12 @@ Attributes = tuple[int, ...]
 class System:
     """Minimize `2 sum_S importance_S / (gains @ w^2)_S` under `loads @ w <= 1`."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[TableAxis, ...]
     asked: dict[Attributes, float]  # the weight of each asked table
     parts: dict[Attributes, int]
     budgets: Budgets
     importance: Floats
-    tables: tuple[Table, ...]
+    tables: tuple[MeasuredTable, ...]
     gains: Any  # sparse, components x tables, by columns
     loads: Floats  # constraints x tables
 
@@ -72,7 +70,7 @@ class System:
         """What all tables with an attribute may show of it together, where that is limited."""
         return {a: limit for a in self.used if math.isfinite(limit := self.budgets.of(a))}
 
-    def informed(self, table: Table) -> list[int]:
+    def informed(self, table: MeasuredTable) -> list[int]:
         """The components that a table tells about."""
         if 2.0 ** len(table.whole) > 4 * len(self.parts):
             inside, least = set(table.attributes), set(table.halved)
@@ -80,8 +78,8 @@ class System:
         found = (self.parts.get(tuple(sorted(rest + table.halved))) for rest in subsets(table.whole))
         return [k for k in found if k is not None]
 
-    def gains_of(self, table: Table, informed: Sequence[int]) -> list[float]:
-        """How well a table of precision 1 tells about some components (see `table_axes`)."""
+    def gains_of(self, table: MeasuredTable, informed: Sequence[int]) -> list[float]:
+        """How well a table of precision 1 tells about some components (see `measured_table`)."""
         if all(self.axes[a].counts for a in table.attributes):
             return [1 / table.rows(self.sizes)] * len(informed)
         return [
@@ -93,11 +91,11 @@ class System:
     def _listed(self) -> list[frozenset[int]]:
         return [frozenset(s) for s in self.parts]
 
-    def load(self, table: Table) -> Floats:
+    def load(self, table: MeasuredTable) -> Floats:
         """What a unit of its precision takes of each constraint's limit."""
         return np.array([about.cost(table) / limit for about, limit in self.budgets.constraints(self.used)])
 
-    def extended(self, tables: Sequence[Table]) -> "System":
+    def extended(self, tables: Sequence[MeasuredTable]) -> "System":
         """The same problem with more tables to choose from."""
         from scipy.sparse import csc_array, hstack
 
@@ -141,7 +139,7 @@ def components(workload: Sequence[Attributes], least: int = 1) -> list[Attribute
 
 
 def importances(
-    axes: Sequence[Axis], workload: Sequence[Attributes], weights: Sequence[float], parts: Sequence[Attributes]
+    axes: Sequence[TableAxis], workload: Sequence[Attributes], weights: Sequence[float], parts: Sequence[Attributes]
 ) -> Floats:
     """c_S of every component."""
     at = {s: k for k, s in enumerate(parts)}
@@ -159,7 +157,7 @@ def build(
     budgets: Sequence[float] | Budgets,
     workload: Sequence[Attributes],
     weights: Sequence[float],
-    axes: Sequence[Axis] | None = None,
+    axes: Sequence[TableAxis] | None = None,
 ) -> System:
     """The problem of these tables: attributes of one value and a public total are not in them, budgets are above 0."""
     budgets = Budgets.checked(budgets, sizes)
@@ -180,7 +178,7 @@ def build(
     return empty.extended(_candidates(empty.binary, parts, jointly=budgets.jointly))
 
 
-def _candidates(halves: Sequence[int], parts: list[Attributes], *, jointly: bool) -> list[Table]:
+def _candidates(halves: Sequence[int], parts: list[Attributes], *, jointly: bool) -> list[MeasuredTable]:
     """The components' own tables in every coding, and tables with one attribute more where these are few.
 
     Where all tables share a budget, also whole ones with two attributes more.
@@ -198,10 +196,10 @@ def _candidates(halves: Sequence[int], parts: list[Attributes], *, jointly: bool
     for t in shapes:
         codings = subsets(binary[t]) if all_codings else iter(dict.fromkeys([(), binary[t]]))
         for halved in codings:
-            table = Table(t, halved)
+            table = MeasuredTable(t, halved)
             if t in known or any(tuple(sorted(r + halved)) in known for r in subsets(table.whole)):
                 found.append(table)
-    found += [Table(t) for t in sorted(highest)]
+    found += [MeasuredTable(t) for t in sorted(highest)]
     if len(found) > 5 * MAX_CANDIDATES:
         raise _too_many(5 * MAX_CANDIDATES)
     return found

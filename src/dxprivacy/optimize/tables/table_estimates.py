@@ -6,7 +6,7 @@ measured is the average of these estimates, weighted by `1 / (variance * rows)`.
 components; estimates of different tables therefore agree wherever they overlap.  The total is public, or, where it is
 private, the component of no attributes, estimated like any other.  Nothing larger than a table is ever built.
 
-By symmetry all cells of an asked table have the same law of noise: one variance, one excess kurtosis.
+By symmetry all cells of an asked table have the same distribution of noise: one variance, one excess kurtosis.
 """
 
 import math
@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.errors import QueryError, UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.optimize.tables.measured_table import (
-    Table,
+    MeasuredTable,
     cells,
     checked_attributes,
     checked_positive,
@@ -39,12 +39,12 @@ class Reconstruction:
     variance in each component, `by_component` tells it for a table and a component; infinite where others tell the
     same.  With `private_total` nothing is known of the number of records but what the tables tell.
 
-    >>> answers = Reconstruction((2, 3), [(0,), (0, 1)], [Table((0,), (0,)), Table((0, 1))], [1.0, 1.0])
+    >>> answers = Reconstruction((2, 3), [(0,), (0, 1)], [MeasuredTable((0,), (0,)), MeasuredTable((0, 1))], [1.0, 1.0])
     >>> [t.round(9).tolist() for t in answers.estimate([np.array([-2]), np.array([1, 0, 0, 0, 2, 1])], 4)]
     [[1.0, 3.0], [1.0, 0.0, 0.0, 0.0, 2.0, 1.0]]
     >>> [round(v, 4) for v in answers.variance()]
     [0.2143, 0.6905]
-    >>> alone = Reconstruction((2,), [(0,), ()], [Table((0,))], [1.0], private_total=True)
+    >>> alone = Reconstruction((2,), [(0,), ()], [MeasuredTable((0,))], [1.0], private_total=True)
     >>> [t.tolist() for t in alone.estimate([np.array([3, 5])])], alone.variance()
     ([[3.0, 5.0], [8.0]], [1.0, 2.0])
     """
@@ -53,7 +53,7 @@ class Reconstruction:
         self,
         sizes: Sequence[int],
         workload: Sequence[Sequence[int]],
-        tables: Sequence[Table],
+        tables: Sequence[MeasuredTable],
         variances: Sequence[float],
         cumulants: Sequence[float] | None = None,
         *,
@@ -89,8 +89,8 @@ class Reconstruction:
         rows = self._checked_rows(noisy)
         sums: dict[Attributes, Floats] = {}
         for k, table in enumerate(self.tables):
-            for s, share in self._sources[k]:
-                found = share * self._component(table, rows[k], s)
+            for s, fraction in self._sources[k]:
+                found = fraction * self._component(table, rows[k], s)
                 sums[s] = sums[s] + found if s in sums else found
         return [self._assembled(asked, sums, known) for asked in self.workload]
 
@@ -137,7 +137,7 @@ class Reconstruction:
         return tuple(sorted(a for a in asked if self.sizes[a] > 1))
 
     def _weigh(self) -> tuple[list[list[tuple[Attributes, float]]], dict[Attributes, float]]:
-        """Per table the components that it helps with and its share in each; per component what is known of it."""
+        """Per table the components that it helps with and its budget in each; per component what is known of it."""
         informs: dict[Attributes, list[tuple[int, float, bool]]] = {}
         for k, table in enumerate(self.tables):
             n = table.rows(self.sizes)
@@ -149,7 +149,7 @@ class Reconstruction:
         missing = sorted(self._parts.difference(informs), key=lambda s: (len(s), s))
         if missing:
             what = f"the attributes {missing[0]} together" if missing[0] else "the number of records"
-            raise QuestionError(f"no measured table tells about {what}")
+            raise QueryError(f"no measured table tells about {what}")
         sources: list[list[tuple[Attributes, float]]] = [[] for _ in self.tables]
         known = {}
         for s, found in informs.items():
@@ -161,7 +161,7 @@ class Reconstruction:
                 sources[k].append((s, weight / everything))
         return sources, known
 
-    def _informed(self, table: Table) -> list[Attributes]:
+    def _informed(self, table: MeasuredTable) -> list[Attributes]:
         """The components of the asked tables that a measured table tells about."""
         whole = tuple(a for a in table.whole if self.sizes[a] > 1)
         if 2.0 ** len(whole) > 4 * len(self._parts):  # a large table, of which few components are asked
@@ -191,7 +191,7 @@ class Reconstruction:
             found.append(rows.reshape([1 if a in table.halved else self.sizes[a] for a in table.attributes]))
         return found
 
-    def _component(self, table: Table, rows: Floats, s: Attributes) -> Floats:
+    def _component(self, table: MeasuredTable, rows: Floats, s: Attributes) -> Floats:
         """One component of one measured table, in the shape of the table over s."""
         axis = {a: k for k, a in enumerate(table.attributes)}
         part = rows.sum(axis=tuple(axis[a] for a in table.attributes if a not in s), keepdims=True)

@@ -12,10 +12,9 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.optimize.deadline import Watch
-from dxprivacy.optimize.tables.descent import Point, descend, separable
-from dxprivacy.optimize.tables.measured_table import Table, cells
+from dxprivacy.optimize.tables.measured_table import MeasuredTable, cells
 from dxprivacy.optimize.tables.table_components import System
-from dxprivacy.optimize.tables.table_moves import MOST_ROWS, moves
+from dxprivacy.optimize.tables.table_moves import MOST_ROWS, DescentPoint, descend, moves, separable
 
 _TRIES = 400_000  # tables x descents that the search may make; a descent costs about 20 microseconds a table
 _PATIENCE = 25
@@ -23,7 +22,7 @@ _FAVORED = 0.02  # how much less the other codings have at the start
 _BY_SIZE = (0.0, 0.25, 0.5)  # powers of their rows by which tables that share one budget start
 
 
-class Search:
+class TableSearch:
     """The best point so far, and how many descents may still be made."""
 
     def __init__(self, system: System, watch: Watch, improved: Callable[[float], None]) -> None:
@@ -31,7 +30,7 @@ class Search:
         self.watch = watch
         self.improved = improved
         self.left = int(np.clip(_TRIES / max(len(system.tables), 1), 40, 600))
-        self.best: Point | None = None
+        self.best: DescentPoint | None = None
         self.places = {t: k for k, t in enumerate(system.tables)}
 
     @property
@@ -44,7 +43,7 @@ class Search:
         """Whether no further descent may be made."""
         return self.best is not None and (self.left <= 0 or self.cut)
 
-    def place(self, table: Table) -> int:
+    def place(self, table: MeasuredTable) -> int:
         """Where a table is among the candidates; it becomes one if it was not."""
         if table not in self.places:
             self.places[table] = len(self.system.tables)
@@ -67,27 +66,27 @@ class Search:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundTables:
     """The best tables and precisions, their error, and whether there was time for all that was to be tried."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[MeasuredTable, ...]
     precisions: Floats
     error: float
     finished: bool
 
 
-def search(system: System, watch: Watch, improved: Callable[[float], None]) -> Found:
+def search(system: System, watch: Watch, improved: Callable[[float], None]) -> FoundTables:
     """Starts, then moves, then the last digits; where all tables share a budget, from two families of starts."""
-    best = _climbed(Search(system, watch, improved), _classic)
+    best = _climbed(TableSearch(system, watch, improved), _classic)
     if system.budgets.jointly and best.finished:
-        second = _climbed(Search(system, watch, lambda _: None), _all_sizes)
+        second = _climbed(TableSearch(system, watch, lambda _: None), _all_sizes)
         if second.error < best.error:
             best = second
             improved(best.error)
     return best
 
 
-def _climbed(state: Search, starts: Callable[[Search], None]) -> Found:
+def _climbed(state: TableSearch, starts: Callable[[TableSearch], None]) -> FoundTables:
     """The best of some starts, changed while that helps."""
     starts(state)
     while _change(state):
@@ -100,10 +99,10 @@ def _climbed(state: Search, starts: Callable[[Search], None]) -> Found:
         if polished is not None and polished.error < best.error:
             best = polished
     used = np.flatnonzero(best.w)
-    return Found(tuple(state.system.tables[k] for k in used), best.w[used], best.error, finished)
+    return FoundTables(tuple(state.system.tables[k] for k in used), best.w[used], best.error, finished)
 
 
-def _classic(state: Search) -> None:
+def _classic(state: TableSearch) -> None:
     """The codings that help, some orders of tables favored, and the chain."""
     halved = _codings(state)
     for factor in (0.5, 2.0, 0.2):
@@ -111,14 +110,14 @@ def _classic(state: Search) -> None:
     _chain(state)
 
 
-def _all_sizes(state: Search) -> None:
+def _all_sizes(state: TableSearch) -> None:
     """All candidates at once, by their sizes."""
     for power in _BY_SIZE:
         for whole in (False, True):
             state.try_from(_by_size(state.system, power, whole=whole))
 
 
-def _codings(state: Search) -> frozenset[int]:
+def _codings(state: TableSearch) -> frozenset[int]:
     """Which attributes to halve: all, none, the asked tables alone, then one attribute at a time while it helps."""
     system = state.system
     best = frozenset(system.binary)
@@ -165,7 +164,7 @@ def _asked(system: System) -> Floats:
     return w
 
 
-def _chain(state: Search) -> None:
+def _chain(state: TableSearch) -> None:
     """From the table over all attributes, which the least budget limits, drop the most limited attribute every time.
 
     Every attribute pays for each of its tables once, and all budgets are used up: hard to beat on a small universe.
@@ -180,19 +179,19 @@ def _chain(state: Search) -> None:
     for k, a in enumerate(order):
         step = limits[a] - spent
         if step > 1e-9 * limits[a]:
-            chain.append(Table(tuple(sorted({*order[k:], *free})), (a,) if a in system.binary else ()))
+            chain.append(MeasuredTable(tuple(sorted({*order[k:], *free})), (a,) if a in system.binary else ()))
             steps.append(step / 2)
             spent = limits[a]
     # Halved, a table tells only of what involves the attribute that drops out next; where budgets are equal the next
     # table may be missing, and then the chain of whole tables is the one that measures everything.
-    for tables in (chain, [Table(t.attributes) for t in chain]):
+    for tables in (chain, [MeasuredTable(t.attributes) for t in chain]):
         at = [state.place(t) for t in tables]
         start = np.zeros(len(state.system.tables))
         start[at] = steps
         state.try_from(start)
 
 
-def _change(state: Search) -> bool:
+def _change(state: TableSearch) -> bool:
     """Try the most promising moves from the best point; whether one of them helped."""
     best = state.best
     if best is None or state.over:

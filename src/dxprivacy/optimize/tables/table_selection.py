@@ -12,18 +12,22 @@ import numpy as np
 from dxprivacy.errors import SeparatesIdentical
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.optimize.deadline import Watch
-from dxprivacy.optimize.tables.isoperimetric import isoperimetric_limit
-from dxprivacy.optimize.tables.measured_table import Table, checked_attributes, checked_positive, checked_sizes
-from dxprivacy.optimize.tables.table_budgets import Budgets
+from dxprivacy.optimize.tables.measured_table import (
+    Budgets,
+    MeasuredTable,
+    checked_attributes,
+    checked_positive,
+    checked_sizes,
+)
 from dxprivacy.optimize.tables.table_components import Attributes, build
-from dxprivacy.optimize.tables.table_limits import limit, unbiased_limit
+from dxprivacy.optimize.tables.table_limits import isoperimetric_limit, limit, unbiased_limit
 from dxprivacy.optimize.tables.table_search import search
 
 Progress = Callable[[float, float], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class ChosenTables:
     """The tables to measure and their noise.
 
     A scale of 0 means that nothing limits the table (all its attributes are public): measure it exactly.  `total` is
@@ -32,7 +36,7 @@ class Chosen:
     is False where the time cut the search short, and then another run may answer differently.
     """
 
-    tables: tuple[Table, ...]
+    tables: tuple[MeasuredTable, ...]
     scales: Floats
     total: float
     limit: float
@@ -48,7 +52,7 @@ def choose(
     closer: bool = False,
     progress: Progress | None = None,
     watch: Watch | None = None,
-) -> Chosen:
+) -> ChosenTables:
     """Choose tables for a workload of tables, each a tuple of attributes.
 
     `budgets[a]` is the least distance between two different values of attribute a, infinite for a public one: a table
@@ -92,7 +96,7 @@ def choose(
         scales += [1 / float(w) for w in found.precisions]
         total, finished = found.error, found.finished
     order = sorted(range(len(tables)), key=lambda k: (len(tables[k].attributes), tables[k]))
-    return Chosen(
+    return ChosenTables(
         tables=tuple(tables[k] for k in order),
         scales=np.array([scales[k] for k in order]),
         total=total,
@@ -101,7 +105,7 @@ def choose(
     )
 
 
-def _exact(workload: dict[Attributes, float], budgets: Budgets) -> list[Table]:
+def _exact(workload: dict[Attributes, float], budgets: Budgets) -> list[MeasuredTable]:
     """The largest tables of public attributes alone that the workload holds: nothing limits them."""
     public = {tuple(a for a in t if math.isinf(budgets.of(a))) for t in workload}
-    return [Table(t) for t in sorted(public) if t and not any(set(t) < set(other) for other in public)]
+    return [MeasuredTable(t) for t in sorted(public) if t and not any(set(t) < set(other) for other in public)]

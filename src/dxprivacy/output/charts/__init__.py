@@ -6,13 +6,13 @@
     dx.plots.gain(plan)            how much noise is saved
     dx.plots.release(release)      the answers with their intervals
     dx.plots.budget(ledger)        what is used of each pair's ε, by attribute and by distance
-    dx.plots.choice(choice)        how far from the best a choice may be, and how often
+    dx.plots.selection(selection)  how far from the best a selection may be, and how often
     dx.plots.synthesis(report)     the answers of synthetic records beside the released intervals
 
 Everything drawn is public: the policy, a plan's facts, what a release publishes already, costs in a ledger.
 
-In reading order: `channels`, `chart_style`, `rendering`, `picture`, `layers`, `shades`, `map_layout`, `axes`,
-`distance_bands`, `pair_heat`, `value_groups`, `guarantees`, `released`.
+In reading order: `chart_style`, `picture`, `layers`, `shades`, `map_layout`, `value_groups`, `pair_heat`,
+`guarantees`, `released`.
 """
 
 from pathlib import Path
@@ -20,10 +20,10 @@ from pathlib import Path
 from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.output.charts.guarantees.budget_picture import budget_picture as budget
 from dxprivacy.output.charts.guarantees.by_distance import trade_picture as trade
-from dxprivacy.output.charts.guarantees.noise_ratio_histogram import gain_picture as gain
+from dxprivacy.output.charts.guarantees.plan_error import gain_picture as gain
 from dxprivacy.output.charts.guarantees.plan_error import plan_picture as plan
 from dxprivacy.output.charts.guarantees.policy_picture import policy_picture as policy
-from dxprivacy.output.charts.guarantees.selection_chances import choice_picture as choice
+from dxprivacy.output.charts.guarantees.selection_chances import selection_picture as selection
 from dxprivacy.output.charts.picture import Picture
 from dxprivacy.output.charts.released.released_answers import release_picture as release
 from dxprivacy.output.charts.released.synthetic_answers import synthesis_picture as synthesis
@@ -35,7 +35,6 @@ __all__ = [
     "Picture",
     "budget",
     "check_page",
-    "choice",
     "gain",
     "ledger_page",
     "plan",
@@ -44,6 +43,7 @@ __all__ = [
     "release",
     "release_page",
     "save_plan_picture",
+    "selection",
     "synthesis",
     "trade",
 ]

@@ -21,7 +21,7 @@ _CROWD = 100  # places from which on some may be left out
 
 
 @dataclass(frozen=True)
-class Plane:
+class MapPlane:
     """Where places lie on the map, in a unit that is the same in all directions at its middle."""
 
     spots: Floats
@@ -42,7 +42,7 @@ class Plane:
         return max(scale * wide, 120.0), max(scale * tall, 80.0)
 
 
-def plane_of(coordinates: Floats, earth: bool) -> Plane:
+def plane_of(coordinates: Floats, earth: bool) -> MapPlane:
     """Longitude to the right and latitude up, or the first coordinate to the right and the second up."""
     spots, turn = coordinates, None
     if earth:
@@ -58,7 +58,7 @@ def plane_of(coordinates: Floats, earth: bool) -> Plane:
         room = 0.15 * (inner_high - inner_low)
         near = ((spots >= inner_low - room) & (spots <= inner_high + room)).all(axis=1)
         low, high = spots[near].min(axis=0), spots[near].max(axis=0)
-    return Plane(spots, *_roomy(low, high), turn)
+    return MapPlane(spots, *_roomy(low, high), turn)
 
 
 def _roomy(low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -69,13 +69,13 @@ def _roomy(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     return low - room, high + room
 
 
-def with_all(plane: Plane) -> Plane:
+def with_all(plane: MapPlane) -> MapPlane:
     """The same map, large enough for every place."""
     low, high = _roomy(plane.spots.min(axis=0), plane.spots.max(axis=0))
-    return Plane(plane.spots, low, high, plane.turn)
+    return MapPlane(plane.spots, low, high, plane.turn)
 
 
-def ring_around(center: Floats, radius: float, plane: Plane, places: Places) -> list[tuple[float, float]]:
+def ring_around(center: Floats, radius: float, plane: MapPlane, places: Places) -> list[tuple[float, float]]:
     """All spots at a distance from a place, as a closed line on the map."""
     angle = np.linspace(0, 2 * math.pi, 73)
     if plane.turn is None:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import SupportsInt
 
-from dxprivacy.output.charts.channels import Spec, itself, nominal, pointed_at
-from dxprivacy.output.charts.chart_style import INK, PALE, clean
+from dxprivacy.output.charts.chart_style import INK, PALE, Spec, clean, itself, nominal, pointed_at
 from dxprivacy.output.charts.layers import heading, layer, mark, view
 from dxprivacy.output.charts.shades import FILL, NOTHING, Ramp
 
@@ -30,14 +29,14 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Panel:
+class HeatPanel:
     """A part of a picture, with the width that it takes up, labels included."""
 
     view: Spec
     width: float
 
 
-def heat(name: str, labels: Sequence[str], cells: Sequence[Cell], ramp: Ramp, *, about: str = "") -> Panel:
+def heat(name: str, labels: Sequence[str], cells: Sequence[Cell], ramp: Ramp, *, about: str = "") -> HeatPanel:
     """One panel; `about` follows the name."""
     many = len(labels)
     size = 46 if many <= 4 else 34 if many <= 8 else 24 if many <= _NUMBERED else 19
@@ -61,10 +60,10 @@ def heat(name: str, labels: Sequence[str], cells: Sequence[Cell], ramp: Ramp, *,
         layers.append(layer(rows, number, **square, text=nominal("v"), color=itself("i")))
     title = clean(name) + (f"  {about}" if about else "")
     drawn = {**heading(title), **view(size * many, size * many, layers)}
-    return Panel(drawn, size * many + longest * _PER_CHARACTER + 10)
+    return HeatPanel(drawn, size * many + longest * _PER_CHARACTER + 10)
 
 
-def presence(value: float, text: str, ramp: Ramp) -> Panel:
+def presence(value: float, text: str, ramp: Ramp) -> HeatPanel:
     """The smallest table: whether somebody is in the data at all."""
     return heat("presence", ("anyone", "absent"), [Cell(0, 1, value, text, pair="anyone – absent")], ramp)
 
@@ -87,7 +86,7 @@ def _row(a: int, b: int, cell: Cell, labels: Sequence[str], ramp: Ramp) -> Spec:
     }
 
 
-def packed(panels: Sequence[Panel], wide: float = 690) -> list[Spec]:
+def packed(panels: Sequence[HeatPanel], wide: float = 690) -> list[Spec]:
     """Panels side by side as long as they fit, then in the next row."""
     rows: list[list[Spec]] = []
     room = 0.0

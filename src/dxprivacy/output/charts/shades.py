@@ -7,8 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dxprivacy.output.charts.channels import Spec, itself, nominal, on, quantitative, span
-from dxprivacy.output.charts.chart_style import GRAY, INK
+from dxprivacy.output.charts.chart_style import GRAY, INK, Spec, itself, nominal, on, quantitative, span
 from dxprivacy.output.charts.layers import layer, mark, view
 
 SHADES = ("#06325a", "#0b5fa5", "#4b8bc4", "#8fb6da", "#c9dcee", "#eef3f8")

@@ -4,15 +4,96 @@ Where a picture shows a group, it shows the worst pair in it: nothing is average
 numbers, days by months, quarters or years, everything else in the order of the policy; `other` stays by itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from dxprivacy.exact.arrays import Ints
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.closed_forms import LineMetric
+from dxprivacy.metrics.derived_metrics import AttributeMax, Capped, Scaled
+from dxprivacy.metrics.place_metrics import Places
+from dxprivacy.metrics.with_other import WithOther
 from dxprivacy.output.charts.chart_style import clean, distinct
 from dxprivacy.universe.attributes.attribute import OTHER, Attribute
+
+# -- How far two values of an attribute are apart in its own unit, and bands of such distances -------------------------
+
+
+BANDS = 24
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """How far two values of an attribute are apart, in its own unit; only the first `size` values have a place."""
+
+    unit: str
+    size: int
+    lengths: Callable[[Ints, Ints], Floats]
+
+
+def ruler(metric: Metric, attribute: Attribute | None) -> Ruler | None:
+    """The own distance under a metric; None where the metric is all there is.
+
+    >>> from dxprivacy import metrics
+    >>> ruler(metrics.line(5, 1), None).unit, ruler(metrics.constant(5, 1), None)
+    ('steps', None)
+    """
+    metric = bare(metric)
+    if isinstance(metric, Places):
+        return Ruler(metric.unit, metric.universe.size, metric.lengths)
+    unit = "steps" if attribute is None else attribute.length_unit
+    step = 1.0 if attribute is None else float(attribute.each_entry.unit_step or 1)
+    if attribute is not None and attribute.is_series and isinstance(metric, AttributeMax):
+        lines = metric.by_attribute
+        places = [m.positions.astype(np.float64) for m in lines if isinstance(m, LineMetric)]
+        strides, base = metric.universe.strides, metric.universe.size
+
+        def largest(i: Ints, j: Ints) -> Floats:
+            parts = [np.abs(p[i // s % len(p)] - p[j // s % len(p)]) for p, s in zip(places, strides, strict=True)]
+            return np.asarray(np.max(parts, axis=0) * step)
+
+        return Ruler(unit, base, largest) if len(places) == len(lines) else None
+    if not isinstance(metric, LineMetric):
+        return None
+    positions = metric.positions.astype(np.float64)
+    return Ruler(unit, metric.universe.size, lambda i, j: np.abs(positions[i] - positions[j]) * step)
+
+
+def apart(metric: Metric, i: int, j: int) -> float:
+    """The ε of one pair, as it is drawn."""
+    return float(metric.pairwise(np.array([i]), np.array([j]))[0])
+
+
+def to_other(metric: Metric, attribute: Attribute) -> float | None:
+    """How far `other` is from every listed value, where there is an `other`."""
+    return apart(metric, 0, attribute.listed) if attribute.has_other else None
+
+
+def bare(metric: Metric) -> Metric:
+    """What lies under `other`, absence, caps and factors."""
+    while isinstance(metric, (WithOther, Capped, Scaled)):
+        metric = metric.base
+    return metric
+
+
+def bands(x: Floats) -> Ints:
+    """The band of each distance: one for every distance where these are few, otherwise of equal width on a log axis.
+
+    >>> bands(np.array([3.0, 1.0, 3.0])).tolist()
+    [1, 0, 1]
+    """
+    distances = np.unique(x)
+    if len(distances) <= BANDS:
+        return np.searchsorted(distances, x).astype(np.int64)
+    edges = np.geomspace(distances[0], distances[-1], BANDS + 1)
+    return np.clip(np.searchsorted(edges, x, side="right") - 1, 0, BANDS - 1).astype(np.int64)
+
+
+# -- The values of an attribute in at most so many groups --------------------------------------------------------------
+
 
 MOST = 24  # so many values stand by themselves
 BINS = 13  # more are put into so many groups at most: few enough for a number in each cell
@@ -21,11 +102,11 @@ _STRETCH = 24
 
 
 @dataclass(frozen=True)
-class Groups:
+class ValueGroups:
     """Groups of neighboring values: group k holds the values from starts[k] to starts[k + 1], that not included.
 
     >>> from dxprivacy.universe.attributes.integers import Integers
-    >>> Groups.of(Integers(name="age", low=0, high=100)).labels[:3]
+    >>> ValueGroups.of(Integers(name="age", low=0, high=100)).labels[:3]
     ('0 – 9', '10 – 19', '20 – 29')
     """
 
@@ -34,7 +115,7 @@ class Groups:
     labels: tuple[str, ...]
 
     @classmethod
-    def of(cls, attribute: Attribute, most: int = MOST) -> "Groups":
+    def of(cls, attribute: Attribute, most: int = MOST) -> "ValueGroups":
         """Every value by itself where there are at most so many, otherwise in groups; `other` by itself."""
         starts = _starts(attribute, most)
         ends = [*starts[1:], attribute.listed]
@@ -72,7 +153,7 @@ def _label(attribute: Attribute, first: int, last: int) -> str:
     return f"{clean(attribute.label(first), half)} … {clean(attribute.label(last), half)}"
 
 
-def runs(classes: Ints, groups: Groups) -> Ints:
+def runs(classes: Ints, groups: ValueGroups) -> Ints:
     """The first and the last value of each run of equal classes within each group.
 
     On a line nothing else can be the worst: of two runs, their closest ends are the closest pair that tells the same.

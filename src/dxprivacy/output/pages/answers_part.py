@@ -1,15 +1,14 @@
-"""The answers of a release on its page: each question with picture and table, two-way tables as shaded crosstabs."""
+"""The answers of a release on its page: each query with picture and table, two-way tables as shaded crosstabs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dxprivacy.output.charts.released.answer_heat import classes, heat_of
-from dxprivacy.output.charts.released.answer_panels import AnswerPanel, panels_of
-from dxprivacy.output.charts.released.density_map import maps_of
+from dxprivacy.output.charts.released.answer_map import maps_of
+from dxprivacy.output.charts.released.answer_panels import AnswerPanel, classes, heat_of, panels_of
 from dxprivacy.output.charts.released.released_answers import along_a_line, panel_pictures
 from dxprivacy.output.pages.page import ROWS, drawn, escaped, subsection, table, wide, words
 from dxprivacy.output.text.release_text import number, widths
-from dxprivacy.releases.map_cells import clear_cells, fullest_first, is_map
+from dxprivacy.releases.geojson import clear_cells, fullest_first, is_map
 from dxprivacy.releases.release import MISSED, TOO_FEW, Release, Row
 from dxprivacy.wording import plural
 
@@ -19,7 +18,7 @@ _NUMBERS = ["released", "95 % interval", "unit"]
 
 
 def answers_part(release: Release, *, pictures: int | None = None, most: int = ROWS) -> str:
-    """Every question, with its groups in columns; so many pictures at most, and so many rows in all."""
+    """Every query, with its groups in columns; so many pictures at most, and so many rows in all."""
     every = panels_of(release.answers)
     few = max(min(_FEW, most), most // max(len(every), 1))
     drawings = PICTURES if pictures is None else pictures
@@ -38,13 +37,13 @@ def _panel(release: Release, panel: AnswerPanel, *, pictured: bool, most: int) -
 
 
 def _listed(panel: AnswerPanel, most: int, rest: str) -> str:
-    """A line for each answer; of questions for one number, its label; of a map the fullest cells."""
+    """A line for each answer; of queries for one number, its label; of a map the fullest cells."""
     if panel.table is not None and is_map(panel.table):
         fullest = fullest_first(panel.table)
         panel, most = replace(panel, table=fullest, rows=fullest.answers), min(most, _FULLEST, clear_cells(fullest))
         if not most:
             return words(f"No cell stands out of the noise of all of them; they are {rest}.", "note")
-    columns = ("question",) if panel.table is None else panel.table.columns
+    columns = ("query",) if panel.table is None else panel.table.columns
     groups: Sequence[tuple[str, ...]]
     groups = [(label,) for label in panel.labels] if panel.table is None else panel.table.groups
     unit = any(row.unit for row in panel.rows)

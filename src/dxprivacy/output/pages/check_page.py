@@ -4,8 +4,19 @@ import math
 
 from dxprivacy.output.charts.guarantees.policy_picture import policy_picture
 from dxprivacy.output.charts.picture import require
-from dxprivacy.output.pages.page import drawn, escaped, listed, page, section, table, verbatim, words
-from dxprivacy.output.pages.shared_parts import limit_words, proof_part, warning_list
+from dxprivacy.output.pages.page import (
+    drawn,
+    escaped,
+    limit_words,
+    listed,
+    page,
+    proof_part,
+    section,
+    table,
+    verbatim,
+    warning_list,
+    words,
+)
 from dxprivacy.policy import Policy
 from dxprivacy.policy.policy_check import Check, check
 from dxprivacy.universe.people import People
@@ -72,7 +83,7 @@ def _guarantee_to_people(people: People) -> list[str]:
     return [
         "If any one person with all their rows is replaced by another, the probability of any set of outputs, over all "
         "releases ever, changes by at most the factor e^ε, where ε is the largest that this policy allows two of "
-        f"their rows, matched as well as can be (of each person at most {plural(people.at_most, 'row')} count, and a "
+        f"their rows, matched as well as can be (of each person at most {plural(people.max_rows, 'row')} count, and a "
         f"row that one of them does not have is absent). {number}",
         "The ledger adds up what every release may tell about each two rows, and refuses a release that would exceed "
         "it.",
@@ -109,5 +120,5 @@ def _lists(found: Check) -> list[str]:
         out.append(table(["tightened", "you wrote", "the policy keeps"], rows, "prr"))
     if found.identical:
         rows = [[f"{a} – {b}", "0"] for a, b in found.identical]
-        out.append(table(["identical: no question may separate them", "ε"], rows, "pr"))
+        out.append(table(["identical: no query may separate them", "ε"], rows, "pr"))
     return out

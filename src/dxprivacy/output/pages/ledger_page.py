@@ -2,8 +2,19 @@
 
 from dxprivacy.ledger import Ledger
 from dxprivacy.output.charts.picture import require
-from dxprivacy.output.pages.page import escaped, listed, page, section, table, words
-from dxprivacy.output.pages.shared_parts import budget_part, limit_words, permitted, policy_part, proof_part
+from dxprivacy.output.pages.page import (
+    budget_part,
+    escaped,
+    limit_words,
+    listed,
+    page,
+    permitted,
+    policy_part,
+    proof_part,
+    section,
+    table,
+    words,
+)
 from dxprivacy.output.text.ledger_text import ledger_to_dict
 from dxprivacy.output.text.plan_text import pair_words
 from dxprivacy.policy import Policy
@@ -65,15 +76,15 @@ def _guarantee(ledger: Ledger, count: int) -> list[str]:
     who, several = ("records i and j", "someone with several records, or with attributes that reveal one another")
     of = f"for each of the {n * (n - 1) // 2:,} pairs"
     if people is not None:
-        who = f"people i and j, of each of whom at most {plural(people.at_most, 'row')} count"
+        who = f"people i and j, of each of whom at most {plural(people.max_rows, 'row')} count"
         of, several = "of their rows in the best matching", "someone with attributes that reveal one another"
     return [
         f"Everything released so far together changes the odds between any two {who} by at most the factor e^L(i,j), "
         f"where L adds up what {plural(count, 'release')} may tell.",
         f"L(i,j) stays at or below the policy’s ε {of}, now and after every further release; what would exceed it is "
         "refused before any noise is drawn.",
-        f"In plain differential-privacy terms everything so far is ε = {digits(ledger.worst_case())}, and the policy "
-        f"permits {permitted(ledger.metric)}; {several}, is protected less than this says.",
+        f"In standard differential-privacy terms everything so far is ε = {digits(ledger.worst_case())}, and the "
+        f"policy permits {permitted(ledger.metric)}; {several}, is protected less than this says.",
     ]
 
 
@@ -104,8 +115,8 @@ def _most_used(ledger: Ledger) -> list[str]:
     for used in ledger.most_exhausted(10 * MOST_USED):
         pair = pair_words(ledger.metric, used.pair)
         by = [e.number for e in entries if e.cost.exact(*used.pair) > 0]
-        share = percent(min(used.share, 1.0))
-        told = f"{pair}: {digits(used.charged)} of ε {digits(used.allowed)} used, {share}, by {numbered(by)}."
+        budget = percent(min(used.fraction, 1.0))
+        told = f"{pair}: {digits(used.charged)} of ε {digits(used.allowed)} used, {budget}, by {numbered(by)}."
         out.setdefault(pair, told)
         if len(out) == MOST_USED:
             break

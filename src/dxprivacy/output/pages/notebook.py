@@ -9,31 +9,29 @@ import re
 
 from dxprivacy.ledger import Ledger
 from dxprivacy.mechanisms.linear.plan import Plan
-from dxprivacy.mechanisms.selection.plan import Choice
-from dxprivacy.mechanisms.selection.selection_release import ChoiceRelease
+from dxprivacy.mechanisms.linear.planning.limiting_pairs import limits
+from dxprivacy.mechanisms.selection.plan import Selection
+from dxprivacy.mechanisms.selection.selection_release import SelectionRelease
 from dxprivacy.output.charts.guarantees.budget_picture import budget_picture
 from dxprivacy.output.charts.guarantees.plan_error import plan_picture
 from dxprivacy.output.charts.guarantees.policy_picture import policy_picture
-from dxprivacy.output.charts.guarantees.selection_chances import choice_picture
-from dxprivacy.output.charts.picture import Picture
+from dxprivacy.output.charts.guarantees.selection_chances import selection_picture
+from dxprivacy.output.charts.picture import Picture, can_render
 from dxprivacy.output.charts.released.released_answers import release_picture
 from dxprivacy.output.charts.released.synthetic_answers import synthesis_picture
-from dxprivacy.output.charts.rendering import can_render
 from dxprivacy.output.charts.shades import SHADES
 from dxprivacy.output.pages.answers_part import answers_part
 from dxprivacy.output.pages.check_page import pairs_table
 from dxprivacy.output.pages.ledger_page import entries_table
-from dxprivacy.output.pages.page import escaped, listed, section, table, words
+from dxprivacy.output.pages.page import escaped, limit_words, listed, permitted, section, table, warning_list, words
 from dxprivacy.output.pages.plan_page import errors_table
-from dxprivacy.output.pages.shared_parts import limit_words, permitted, warning_list
-from dxprivacy.output.text.plan_text import limits
 from dxprivacy.output.text.release_text import number
 from dxprivacy.output.text.remedies_text import remedies
-from dxprivacy.output.text.selection_text import choice_rows
+from dxprivacy.output.text.selection_text import selection_rows
 from dxprivacy.policy import Policy
 from dxprivacy.policy.policy_check import check
 from dxprivacy.releases.release import Release
-from dxprivacy.synthetic.synthesis_report import Compared, Report
+from dxprivacy.synthetic.synthesis_report import ComparedAnswer, Report
 from dxprivacy.wording import digits, plain, plural
 
 ROWS = 24  # of a value; the file or `.rows()` has them all
@@ -64,7 +62,7 @@ def plan_display(plan: Plan) -> str:
 
 
 def release_display(release: Release) -> str:
-    """The answers, question by question, and the guarantee."""
+    """The answers, query by query, and the guarantee."""
     head = f"Release {release.name}: {plural(len(release.answers), 'answer')}"
     covered = words(f"Each interval covers {release.covered}, 95 % of the time.", "note")
     answers = answers_part(release, pictures=0, most=ROWS)
@@ -86,28 +84,28 @@ def ledger_display(ledger: Ledger) -> str:
     return _bundle(head, _image(budget_picture(ledger)), entries_table(ledger))
 
 
-def choice_display(choice: Choice) -> str:
+def selection_display(selection: Selection) -> str:
     """How far from the best it may be, before anything is spent."""
-    head = f"Choice {choice.name}, {choice.pick}: nothing spent, no data read"
-    rows = [[plain(cell) for cell in row] for row in choice_rows(choice)]
-    return _bundle(head, _image(choice_picture(choice)), table([], rows, "nrp"))
+    head = f"Selection {selection.name}, {selection.pick}: nothing spent, no data read"
+    rows = [[plain(cell) for cell in row] for row in selection_rows(selection)]
+    return _bundle(head, _image(selection_picture(selection)), table([], rows, "nrp"))
 
 
-def choice_release_display(release: ChoiceRelease) -> str:
+def selection_release_display(release: SelectionRelease) -> str:
     """What was chosen, and the guarantee."""
     off = float(release.facts["short_by_at_most_95"])
     told = f"at most {digits(off)} {release.facts['short_in']}, 95 % of the time" if off else "the best, exactly"
     made = table(["", "chosen", "short of the best by"], [[release.title, release.chosen, told]], "nnp")
-    return _bundle(f"Choice {release.name}", made, section("Guarantee", listed(release.guarantee, numbered=True)))
+    return _bundle(f"Selection {release.name}", made, section("Guarantee", listed(release.guarantee, numbered=True)))
 
 
 def report_display(report: Report) -> str:
     """Released answers beside those of synthetic records."""
     head = f"{plural(report.records, 'synthetic record')}: {report.summary}"
-    rows = [[a.question, a.label, *_released(a), number(a.synthetic, 0, 0)] for a in report.answers[: ROWS + 1]]
+    rows = [[a.query, a.label, *_released(a), number(a.synthetic, 0, 0)] for a in report.answers[: ROWS + 1]]
     left = len(report.answers) - ROWS
     more = words(f"{left:,} more in report.answers.", "note") if left > 0 else ""
-    head_row = ["question", "answer", "released", "95 % interval", "synthetic"]
+    head_row = ["query", "answer", "released", "95 % interval", "synthetic"]
     picture = _image(synthesis_picture(report)) if report.compared else ""
     return _bundle(head, picture, table(head_row, rows[:ROWS], "pprnr"), more)
 
@@ -117,7 +115,7 @@ def line_display(value: object) -> str:
     return f"<p>{escaped(repr(value))}</p>"
 
 
-def _released(answer: Compared) -> list[str]:
+def _released(answer: ComparedAnswer) -> list[str]:
     row = answer.released
     if row is None:
         return ["–", ""]

@@ -8,20 +8,34 @@ answer.
 import math
 
 from dxprivacy.mechanisms.linear.plan import Plan
+from dxprivacy.mechanisms.linear.planning.limiting_pairs import LimitingPair, limits
 from dxprivacy.mechanisms.linear.planning.plan_notes import notes
 from dxprivacy.mechanisms.uninformative import map_warnings
 from dxprivacy.output.charts.guarantees.by_distance import trade_picture
 from dxprivacy.output.charts.guarantees.plan_error import plan_picture, require_plan
 from dxprivacy.output.charts.picture import require
 from dxprivacy.output.pages.answers_part import answers_part, interval_words
-from dxprivacy.output.pages.page import ROWS, drawn, escaped, listed, page, section, table, words
-from dxprivacy.output.pages.shared_parts import budget_part, limit_words, permitted, policy_part, proof_part
-from dxprivacy.output.text.plan_text import Limit, baseline_words, because, gain_words, limits, pair_words
+from dxprivacy.output.pages.page import (
+    ROWS,
+    budget_part,
+    drawn,
+    escaped,
+    limit_words,
+    listed,
+    page,
+    permitted,
+    policy_part,
+    proof_part,
+    section,
+    table,
+    words,
+)
+from dxprivacy.output.text.plan_text import baseline_words, because, gain_words, pair_words
+from dxprivacy.output.text.release_text import soft_border_notes
 from dxprivacy.output.text.remedies_text import remedies
-from dxprivacy.output.text.soft_borders import soft_border_notes
 from dxprivacy.policy import Policy
 from dxprivacy.privacy.costs import SumCost
-from dxprivacy.releases.answer_names import names
+from dxprivacy.releases.answer_tables import names
 from dxprivacy.releases.release import Release
 from dxprivacy.universe.people import People
 from dxprivacy.wording import digits, percent, plural, quoted, short_pair
@@ -75,7 +89,7 @@ def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) 
     >>> people = pandas.DataFrame({"sex": ["F", "M", "F", "F"] * 100})
     >>> folder = tempfile.TemporaryDirectory()
     >>> with folder as here, dx.Session(policy, people, ledger=f"{here}/ledger.db", new_ledger=True) as session:
-    ...     plan = session.plan("count by sex", share="25%")
+    ...     plan = session.plan("count by sex", budget="25%")
     ...     page = dx.plots.release_page(session.release(plan), plan, policy=policy)
     >>> "Guarantee" in page
     True
@@ -124,7 +138,7 @@ def _widest(release: Release) -> str:
     at = max(noisy, key=lambda k: release.answers[k].high - release.answers[k].low)
     worst = release.answers[at]
     name = names(release.answers)[at]
-    which = name if name == worst.question or not worst.groups else f"{worst.question}, {name}"
+    which = name if name == worst.query or not worst.groups else f"{worst.query}, {name}"
     return f"Widest interval: {which}, {interval_words(worst)} {worst.unit}".rstrip() + "."
 
 
@@ -148,7 +162,7 @@ def _guarantee(plan: Plan, spent: SumCost | None, ledger: str) -> list[str]:
         f"L(i,j) is at most {percent(float(plan.certificate.ratio))} of the policy’s ε for each of the "
         f"{n * (n - 1) // 2:,} pairs; the ledger adds it to what was released before{so_far}, and refuses it if any "
         "pair would exceed the policy.",
-        f"In plain differential-privacy terms the release would be ε = {digits(plan.worst_epsilon)}, and the "
+        f"In standard differential-privacy terms the release would be ε = {digits(plan.worst_epsilon)}, and the "
         f"policy permits {permitted(plan.metric)}; someone with several records, or with attributes that reveal one "
         "another, is protected less than this says.",
     ]
@@ -166,12 +180,12 @@ def _guarantee_to_people(plan: Plan, people: People, spent: SumCost | None, ledg
     return [
         "If any one person with all their rows is replaced by another, the probability of any set of outputs of a "
         "release of this plan changes by at most the factor e^L, where L adds up L(i,j) over their kept rows, matched "
-        f"in whatever way; at most {plural(people.at_most, 'row')} of each person count, the number of people is "
+        f"in whatever way; at most {plural(people.max_rows, 'row')} of each person count, the number of people is "
         f"{number}, and that of rows private.",
         f"L is at most {percent(float(plan.certificate.ratio))} of the largest ε that the policy gives to two matched "
         f"rows; the ledger adds it to what was released before{_released_before(spent, ledger)}, and refuses it if "
         "any two people could be told apart more than the policy allows.",
-        f"In plain differential-privacy terms the release would be ε = {digits(plan.worst_epsilon)} for a whole "
+        f"In standard differential-privacy terms the release would be ε = {digits(plan.worst_epsilon)} for a whole "
         f"person, and the policy permits {permitted(plan.metric)}; people whose rows tell something about others, or "
         "whose attributes reveal one another, are protected less than this says.",
     ]
@@ -184,18 +198,18 @@ def _notes(plan: Plan) -> list[str]:
     return [*told, *([words(_capital(compared), "note")] if compared else [])]
 
 
-def errors_table(plan: Plan, limit: list[Limit], most: int = ROWS) -> str:
+def errors_table(plan: Plan, limit: list[LimitingPair], most: int = ROWS) -> str:
     """A line for every answer: its error beside both readings of standard DP, and the pair that limits it."""
     rows = []
     targets = any(a.within is not None for a in plan.workload.answers)
     called = names(plan.workload.answers)
-    several = len(plan.questions.questions) > 1
+    several = len(plan.queries.queries) > 1
     for k, (answer, error) in enumerate(zip(plan.workload.answers, plan.errors, strict=True)):
         exact = plan.is_exact(answer)
         asked = "" if answer.within is None else f"{digits(float(answer.within))} {answer.unit}".rstrip()
         rows.append(
             [
-                *([plan.questions.questions[answer.question].name] if several else []),
+                *([plan.queries.queries[answer.query].name] if several else []),
                 called[k],
                 "0" if exact else f"{digits(error.typical)} {answer.unit}".rstrip(),
                 "exact" if exact else f"{digits(error.half_width)} {answer.unit}".rstrip(),
@@ -210,7 +224,7 @@ def errors_table(plan: Plan, limit: list[Limit], most: int = ROWS) -> str:
         "times ours",
         f"at ε {digits(plan.worst_epsilon)}, ± 95 %",
     ]
-    named = ["question", "answer"] if several else ["answer"]
+    named = ["query", "answer"] if several else ["answer"]
     head = [*named, "typical error", "± 95 %", *(["asked"] if targets else []), *standard_dp, "tightest pair"]
     gain = "p" if any(row[-3].startswith("because") for row in rows) else "r"  # words break, numbers do not
     align = "l" * len(named) + "rr" + "r" * targets + f"rr{gain}rp"
@@ -225,14 +239,14 @@ def _plain_cells(plan: Plan, k: int) -> list[str]:
         return ["", "", "", ""]
     gain = float(plan.improvement[k])
     return [
-        digits(plan.baselines.questions[answer.question].epsilon),
+        digits(plan.baselines.queries[answer.query].epsilon),
         f"{digits(strict.half_width)} {answer.unit}".rstrip(),
-        gain_words(plan, answer.question, [gain]) if math.isfinite(gain) else "",
+        gain_words(plan, answer.query, [gain]) if math.isfinite(gain) else "",
         "" if worst is None else f"{digits(worst.half_width)} {answer.unit}".rstrip(),
     ]
 
 
-def _why(plan: Plan, limit: list[Limit]) -> str:
+def _why(plan: Plan, limit: list[LimitingPair]) -> str:
     """The pairs that limit the answers, the tightest first, each told once."""
     found: dict[str, str] = {}
     for each in sorted((x for x in limit if x.pair is not None), key=lambda x: -x.used):
@@ -259,7 +273,7 @@ def _proof(plan: Plan) -> list[tuple[str, str]]:
     return [
         ("request", plan.request),
         ("policy", plan.metric.digest),
-        ("questions", plan.workload.digest),
+        ("queries", plan.workload.digest),
         ("certified", proved),
         ("tightest pair", pair_words(plan.metric, plan.certificate.witness)),
         ("method", plan.method),

@@ -1,4 +1,4 @@
-"""Rows of a table under the questions that they answer, where their names alone would mislead."""
+"""Rows of a table under the queries that they answer, where their names alone would mislead."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,24 +8,24 @@ from dxprivacy.wording import short, tag
 
 
 def under_headings(lines: Sequence[tuple[str, str, Sequence[str]]]) -> list[list[str]]:
-    """Rows of a table from (question, name, further cells): under their questions where names alone would mislead.
+    """Rows of a table from (query, name, further cells): under their queries where names alone would mislead.
 
-    `count by sex` and `count by sex where age=1` have answers of the same names; then questions are headings.  So they
-    are where several questions have several answers each: `M` does not say whether records or people are counted.
+    `count by sex` and `count by sex where age=1` have answers of the same names; then queries are headings.  So they
+    are where several queries have several answers each: `M` does not say whether records or people are counted.
     """
     owners: dict[str, set[str]] = {}
-    for question, name, _ in lines:
-        owners.setdefault(name, set()).add(question)
-    several = [question for question, many in Counter(question for question, *_ in lines).items() if many > 1]
+    for query, name, _ in lines:
+        owners.setdefault(name, set()).add(query)
+    several = [query for query, many in Counter(query for query, *_ in lines).items() if many > 1]
     if all(len(found) == 1 for found in owners.values()) and len(several) < 2:
         return [[name, *cells] for _, name, cells in lines]
     out: list[list[str]] = []
-    for question, members in groupby(lines, key=lambda line: line[0]):
+    for query, members in groupby(lines, key=lambda line: line[0]):
         rows = [[name, *cells] for _, name, cells in members]
-        if len(rows) == 1 and len(owners[rows[0][0]]) == 1:  # it needs no heading: mostly it is the question itself
+        if len(rows) == 1 and len(owners[rows[0][0]]) == 1:  # it needs no heading: mostly it is the query itself
             out += rows
             continue
-        out.append([tag("dim", short(question, _HEADING))])
+        out.append([tag("dim", short(query, _HEADING))])
         out += [[f"  {row[0]}", *row[1:]] for row in rows]
     return out
 

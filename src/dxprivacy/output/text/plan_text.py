@@ -1,16 +1,18 @@
-"""A plan on the screen: error in the user's own units, before anything is spent, and the pair to blame."""
+"""A plan in the terminal: error in the user's own units, before anything is spent, and the pair that determines the
+noise.
+"""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, did_you_mean
-from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.errors import QueryError, did_you_mean
 from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.mechanisms.linear.planning.budget_remedies import reaches
+from dxprivacy.mechanisms.linear.planning.limiting_pairs import LimitingPair, limits
+from dxprivacy.mechanisms.linear.planning.method_comparison import ComparedMethod
 from dxprivacy.mechanisms.linear.planning.plan_notes import notes
 from dxprivacy.mechanisms.uninformative import map_warnings, plan_warning
 from dxprivacy.metrics import Metric
@@ -19,110 +21,18 @@ from dxprivacy.metrics.metric import all_pairs
 from dxprivacy.metrics.place_metrics import Places
 from dxprivacy.metrics.with_other import WithOther, present
 from dxprivacy.output.text.headings import under_headings
+from dxprivacy.output.text.release_text import soft_border_notes
 from dxprivacy.output.text.remedies_text import remedy_lines
-from dxprivacy.output.text.soft_borders import soft_border_notes
-from dxprivacy.privacy import largest_pairs, ratios
-from dxprivacy.privacy.proportional_blocks import whole_of
-from dxprivacy.releases.answer_names import names
+from dxprivacy.privacy import ratios
+from dxprivacy.releases.answer_tables import names
 from dxprivacy.universe.answers import ErrorOf, Inverse
 from dxprivacy.universe.people import People
 from dxprivacy.universe.workload import Answer
 from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag, times, wrap
 
 SHOWN = 6
-_CHUNK = 1 << 8
-_KEPT = 100_000
-_WALKED = 5_000  # along attributes of many points
-_COUNTED = 2_000
 _LABEL, _PAIR, _CLOSE_PAIR = 48, 72, 40
 _BEYOND = 100_000
-
-
-@dataclass(frozen=True)
-class Limit:
-    """What keeps an answer from being better: a pair that is used up, or nothing."""
-
-    pair: tuple[int, int] | None
-    used: float
-    also: int = 0  # so many other pairs are as tight for it: under an optimal plan several limit the same answer
-
-
-def limits(plan: Plan) -> list[Limit]:
-    """Per answer, the most used pair that it touches: pairs in falling order, until every row has met one."""
-    used, first, second = _most_used_pairs(plan)
-    order = np.argsort(-used, kind="stable")
-    owner = np.full(plan.workload.rows, -1, dtype=np.int64)
-    for start in range(0, len(order), _CHUNK):
-        chunk = order[start : start + _CHUNK]
-        pair, row = plan.workload.touched(first[chunk], second[chunk])
-        at = np.full(plan.workload.rows, len(order), dtype=np.int64)
-        np.minimum.at(at, row, pair)
-        fresh = (owner < 0) & (at < len(order))
-        owner[fresh] = chunk[at[fresh]]
-        if (owner >= 0).all():
-            break
-    _lend(plan, owner, used)
-    tight_pairs = _tight_pairs(plan, used, first, second)
-    out = []
-    for answer in plan.workload.answers:
-        tight = max((int(owner[row]) for row in answer.rows), key=lambda k: float(used[k]) if k >= 0 else -1.0)
-        if tight < 0:
-            out.append(Limit(None, 0.0))
-            continue
-        also = max(max(int(tight_pairs[row]) for row in answer.rows) - 1, 0)
-        out.append(Limit((int(first[tight]), int(second[tight])), float(used[tight]), also))
-    return _limits_of_wholes(plan, out) if plan.workload.wholes else out
-
-
-def _limits_of_wholes(plan: Plan, found: list[Limit]) -> list[Limit]:
-    """People and maps are limited by the closest two records that they tell apart."""
-    pairs: dict[int, tuple[int, int]] = {}
-    for block, start in plan.workload.wholes:
-        told = zip(range(start, start + block.rows), whole_of(block).limiting(plan.metric), strict=True)
-        pairs |= {row: near.pair for row, near in told if near is not None}
-    used = float(plan.certificate.ratio)
-    answers = zip(plan.workload.answers, found, strict=True)
-    return [Limit(pairs[a.rows[0]], used) if a.rows[0] in pairs else limit for a, limit in answers]
-
-
-def _tight_pairs(plan: Plan, used: Floats, first: Ints, second: Ints) -> Ints:
-    """Per row, how many covering pairs along which it changes are used up; not counted where they are very many."""
-    tight = np.flatnonzero(used >= (1 - 1e-6) * float(plan.share))
-    if len(tight) > _COUNTED:
-        return np.zeros(plan.workload.rows, dtype=np.int64)
-    row = plan.workload.touched(first[tight], second[tight])[1]
-    return np.bincount(row, minlength=plan.workload.rows).astype(np.int64)
-
-
-def _lend(plan: Plan, owner: Ints, used: Floats) -> None:
-    """A noisy row that no covering pair touches borrows the pair of a row of its question with the same noise.
-
-    Covering pairs look at one context of the other attributes only; in words, a pair names just what differs.
-    """
-    block, noise = np.asarray(plan.workload.block_of), np.array([law.variance for law in plan.laws])
-    tightest: dict[tuple[int, float], int] = {}
-    for row in np.flatnonzero(owner >= 0).tolist():
-        key, at = (int(block[row]), float(noise[row])), int(owner[row])
-        if key not in tightest or used[at] > used[tightest[key]]:
-            tightest[key] = at
-    for row in np.flatnonzero((owner < 0) & (noise > 0)).tolist():
-        owner[row] = tightest.get((int(block[row]), float(noise[row])), -1)
-
-
-def _most_used_pairs(plan: Plan) -> tuple[Floats, Ints, Ints]:
-    """The covering pairs that use most of their budget."""
-    used: Floats = np.zeros(0)
-    first: Ints = np.zeros(0, dtype=np.int64)
-    second: Ints = np.zeros(0, dtype=np.int64)
-    for i, j in largest_pairs(plan.cost, plan.metric, _WALKED, 1 << 14):
-        r = ratios(plan.cost, plan.metric, i, j)
-        some = r > 0
-        used = np.concatenate([used, r[some]])
-        first, second = np.concatenate([first, i[some]]), np.concatenate([second, j[some]])
-        if len(used) > 2 * _KEPT:
-            top = np.argpartition(-used, _KEPT)[:_KEPT]
-            used, first, second = used[top], first[top], second[top]
-    return used, first, second
 
 
 def apart(metric: Metric, pair: tuple[int, int]) -> str:
@@ -158,17 +68,17 @@ def plan_lines(plan: Plan, *, everything: bool = False, why: str = "", in_ledger
     `in_ledger`: the caller says what a ledger has left.
     """
     answers = plan.workload.answers
-    share = f" · {percent(float(plan.share))} of the policy"
+    budget = f" · {percent(float(plan.budget))} of the policy"
     lines = [
         *warning_lines(plan_warning(plan)[0]),
         *(line for text in map_warnings(plan) for line in warning_lines(text)),
-        f"{tag('bold', f'Plan {plan.name}')} · {plural(len(answers), 'answer')}{share} · "
+        f"{tag('bold', f'Plan {plan.name}')} · {plural(len(answers), 'answer')}{budget} · "
         + tag("good", "nothing spent, no data read"),
         "",
     ]
     limit = limits(plan)
     lines += _table(plan, limit, everything=everything)
-    for note in [*notes(plan), *soft_border_notes(plan), *plan.questions.notes]:
+    for note in [*notes(plan), *soft_border_notes(plan), *plan.queries.notes]:
         lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
     lines += [tag("warn", f"  {line}") for line in wrap(reckoned_for_most(plan), 94) if line]
     if remedy := remedy_lines(plan):
@@ -194,7 +104,7 @@ def reckoned_for_most(plan: Plan) -> str:
         return ""
     if not any(answer.recipe.is_mean for answer in plan.workload.answers):
         return ""
-    option, of = ("--rows", "") if universe.people is None else ("--people", ", all rows of max_people")
+    option, of = ("--n-records", "") if universe.people is None else ("--people", ", all rows of max_people")
     return (
         f"nobody said how many there are: errors are for the most that there can be, {plan.records:,}{of}. With fewer "
         f"they are larger: {option} N says how many, as a guess"
@@ -206,18 +116,18 @@ def warning_lines(text: str) -> list[str]:
     return [tag("warn", f"! {line}" if not k else f"  {line}") for k, line in enumerate(wrap(text, 94)) if text]
 
 
-def share_words(share: Fraction, *, in_ledger: bool = False) -> str:
+def budget_words(budget: Fraction, *, in_ledger: bool = False) -> str:
     """How much of the policy may be used, and what stays; that is a ledger's to say where there is one."""
     if in_ledger:
-        return "of every pair's ε may be used (--share)"
-    if share == 1:
+        return "of every pair's ε may be used (--budget)"
+    if budget == 1:
         return "of every pair's ε may be used: nothing is certain to be left for other releases"
-    return f"of every pair's ε may be used (--share); {left_words(share)}"
+    return f"of every pair's ε may be used (--budget); {left_words(budget)}"
 
 
-def left_words(share: Fraction) -> str:
+def left_words(budget: Fraction) -> str:
     """What stays, for all that is known without a ledger."""
-    return f"in a new ledger, {percent(float(1 - share))} and more is left"
+    return f"in a new ledger, {percent(float(1 - budget))} and more is left"
 
 
 def _proved(plan: Plan) -> list[str]:
@@ -238,8 +148,8 @@ def _grouped(plan: Plan, everything: bool) -> list[tuple[str, list[int]]]:
     """Lines of the table: every answer where there are few, otherwise groups with the same fate."""
     out: list[tuple[str, list[int]]] = []
     called = names(plan.workload.answers)
-    for question, asked in enumerate(plan.questions.questions):
-        members = [k for k, a in enumerate(plan.workload.answers) if a.question == question]
+    for query, asked in enumerate(plan.queries.queries):
+        members = [k for k, a in enumerate(plan.workload.answers) if a.query == query]
         if everything or len(members) <= SHOWN:
             out += [(called[k], [k]) for k in members]
             continue
@@ -249,22 +159,22 @@ def _grouped(plan: Plan, everything: bool) -> list[tuple[str, list[int]]]:
         rest = [k for k in ordered if k not in met]
         name = asked.name
         if reached:
-            out.append((_several(plan, question, len(reached)) if rest else f"{name}, all {len(reached)}", reached))
+            out.append((_several(plan, query, len(reached)) if rest else f"{name}, all {len(reached)}", reached))
         if len({plan.errors[k].half_width for k in rest}) == 1 and len(rest) > 2:
-            out.append((_several(plan, question, len(rest)) if reached else f"{name}, all {len(rest)}", rest))
+            out.append((_several(plan, query, len(rest)) if reached else f"{name}, all {len(rest)}", rest))
             continue
         if len(rest) > 3:
-            out.append((_several(plan, question, len(rest) - 2), rest[:-2]))
+            out.append((_several(plan, query, len(rest) - 2), rest[:-2]))
             rest = rest[-2:]
         out += [(called[k], [k]) for k in rest]
     return out
 
 
-def _several(plan: Plan, question: int, count: int) -> str:
-    """`24 states` for a question by one thing, `24 of …` otherwise."""
-    asked = plan.questions.questions[question]
+def _several(plan: Plan, query: int, count: int) -> str:
+    """`24 states` for a query by one thing, `24 of …` otherwise."""
+    asked = plan.queries.queries[query]
     by = asked.by
-    columns = {len(a.groups) for a in plan.workload.answers if a.question == question}  # more than `by`: quantiles
+    columns = {len(a.groups) for a in plan.workload.answers if a.query == query}  # more than `by`: quantiles
     single = by[0].rpartition(".")[2] if len(by) == 1 and columns == {1} else ""
     return plural(count, single) if single.isalpha() else f"{count} of {asked.name}"
 
@@ -279,18 +189,18 @@ _HEAD = ("", "typical error", "± 95 %", "asked", "standard DP*", "", "", "at ou
 _ASKED, _PLAIN = 3, (4, 5, 6, 7)
 
 
-def _table(plan: Plan, limit: list[Limit], *, everything: bool) -> list[str]:
+def _table(plan: Plan, limit: list[LimitingPair], *, everything: bool) -> list[str]:
     """Ours beside both readings of standard DP, the smallest error of a line marked; empty columns are left out."""
     grouped = _grouped(plan, everything)
     rows = [_line(plan, label, members, limit) for label, members in grouped]
-    titles = [plan.workload.titles[plan.workload.answers[members[0]].question] for _, members in grouped]
+    titles = [plan.workload.titles[plan.workload.answers[members[0]].query] for _, members in grouped]
     wanted = [k for k in range(1, len(_HEAD)) if k not in (_ASKED, *_PLAIN) or any(row[k] for row in rows)]
     head = [tag("dim", _HEAD[k]) for k in (0, *wanted)]
     told = [(title, row[0], [row[k] for k in wanted]) for title, row in zip(titles, rows, strict=True)]
     return columns([head, *under_headings(told)], "".join("lrrrrrrrl"[k] for k in (0, *wanted)))
 
 
-def _line(plan: Plan, label: str, members: list[int], limit: list[Limit]) -> list[str]:
+def _line(plan: Plan, label: str, members: list[int], limit: list[LimitingPair]) -> list[str]:
     answers = [plan.workload.answers[k] for k in members]
     errors = [plan.errors[k] for k in members]
     unit = answers[0].unit
@@ -328,44 +238,44 @@ def _beside(plan: Plan, members: list[int], unit: str) -> tuple[str, list[str]]:
         return tag(style, text) if max(each) <= least * (1 + 1e-9) else text
 
     gains = [float(plan.improvement[k]) for k in members if math.isfinite(plan.improvement[k])]
-    question = plan.workload.answers[members[0]].question
-    epsilon = both.questions[question].epsilon
+    query = plan.workload.answers[members[0]].query
+    epsilon = both.queries[query].epsilon
     return shown(widths, "accent"), [
         f"ε {digits(epsilon)}" if strict else "",
         f"± {shown(strict, 'bold')}" if strict else "",
-        gain_words(plan, question, gains) if gains else "",
+        gain_words(plan, query, gains) if gains else "",
         f"± {shown(worst, 'bold')}" if worst else "",
     ]
 
 
-def gain_words(plan: Plan, question: int, gains: Sequence[float]) -> str:
+def gain_words(plan: Plan, query: int, gains: Sequence[float]) -> str:
     """How many times ours standard DP's ± is; beyond all measure that tells of one close pair only, which is named."""
     low, high = min(gains), max(gains)
-    pair = plan.baselines.questions[question].pair
+    pair = plan.baselines.queries[query].pair
     if high > _BEYOND and pair is not None:
         return f"because of {short_pair(pair_words(plan.metric, pair), _CLOSE_PAIR)}"
     return times(high) if math.isclose(low, high, rel_tol=0.02) else f"{times(low)[:-1]} – {times(high)}"
 
 
-def _hardest(plan: Plan, limit: list[Limit]) -> list[str]:
+def _hardest(plan: Plan, limit: list[LimitingPair]) -> list[str]:
     """The hardest answer, explained by its pair, where several answers share that pair's budget."""
     noisy = [k for k, a in enumerate(plan.workload.answers) if not _reached(a, plan.errors[k]) and limit[k].pair]
     noisy = [k for k in noisy if plan.errors[k].half_width > 0]
     if len(plan.workload.answers) < 2 or not noisy:
         return []
     worst = min(noisy, key=lambda k: plan.improvement[k])
-    if limit[worst].used < 0.98 * float(plan.share) or len(_moved(plan, limit[worst])) < 2:
+    if limit[worst].used < 0.98 * float(plan.budget) or len(_moved(plan, limit[worst])) < 2:
         return []
     alike = len({round(float(plan.improvement[k]), 6) for k in noisy}) == 1
     head = "Why not better" if alike else f"Why {short(names(plan.workload.answers)[worst], _LABEL)} is hard"
     return _paragraph(head, because(plan, limit[worst]))
 
 
-def _explained(plan: Plan, limit: list[Limit], label: str) -> list[str]:
-    """Any answer, by its name on the screen or its label."""
+def _explained(plan: Plan, limit: list[LimitingPair], label: str) -> list[str]:
+    """Any answer, by its name in the terminal or its label."""
     called, labels = names(plan.workload.answers), [a.label for a in plan.workload.answers]
     if label not in (*called, *labels):
-        raise QuestionError(
+        raise QueryError(
             f"no answer “{label}” in this plan", hints=did_you_mean(label, called) or [("--all", "shows every answer")]
         )
     at = (called if label in called else labels).index(label)
@@ -381,7 +291,7 @@ def _explained(plan: Plan, limit: list[Limit], label: str) -> list[str]:
     return _paragraph(f"Why {short(called[at], _LABEL)}", text)
 
 
-def _moved(plan: Plan, limit: Limit) -> list[int]:
+def _moved(plan: Plan, limit: LimitingPair) -> list[int]:
     """The answers that change when a record moves along the pair."""
     if limit.pair is None:
         return []
@@ -389,21 +299,21 @@ def _moved(plan: Plan, limit: Limit) -> list[int]:
     return [k for k, a in enumerate(plan.workload.answers) if rows & set(a.rows)]
 
 
-def because(plan: Plan, limit: Limit) -> str:
+def because(plan: Plan, limit: LimitingPair) -> str:
     """What a pair has to do with the answers that it limits, in words."""
     if limit.pair is None:
         return "No pair limits it."
     a, b = plan.metric.universe.tell(*limit.pair)
     moved = len(_moved(plan, limit))
     universe = plan.metric.universe
-    allowed = float(plan.metric.exact(*limit.pair)) * float(plan.share) * universe.rows_each
-    share = ", so they must share it" if moved > 1 else ""
-    full = "" if limit.used >= 0.98 * float(plan.share) else f" This plan uses {percent(limit.used)} of it."
+    allowed = float(plan.metric.exact(*limit.pair)) * float(plan.budget) * universe.rows_each
+    budget = ", so they must share it" if moved > 1 else ""
+    full = "" if limit.used >= 0.98 * float(plan.budget) else f" This plan uses {percent(limit.used)} of it."
     rows = f" with all their rows (at most {universe.rows_each:,})" if universe.rows_each > 1 else ""
     changes = f"changes {plural(moved, 'answer')}" if moved else "changes many cells of a map, all by a little"
     return (
         f"Moving one person{rows} from {a} to {b} {changes}. The policy lets that move show by "
-        f"ε {digits(allowed)} in total{share}.{full}"
+        f"ε {digits(allowed)} in total{budget}.{full}"
     )
 
 
@@ -421,10 +331,10 @@ def _budget_lines(plan: Plan, in_ledger: bool) -> list[str]:
     n = plan.metric.universe.size
     if n <= 3_000:
         used = np.concatenate([ratios(plan.cost, plan.metric, i, j) for i, j in all_pairs(n)] or [np.zeros(1)])
-        tight = int((used > 0.99 * float(plan.share)).sum())
+        tight = int((used > 0.99 * float(plan.budget)).sum())
         half = float(np.median(used))
         rows += [
-            [plural(tight, "pair"), f"over {digits(99 * float(plan.share))} %", "of what the policy allows them"],
+            [plural(tight, "pair"), f"over {digits(99 * float(plan.budget))} %", "of what the policy allows them"],
             ["half of all", f"up to {digits(100 * half)} %" if half > 0 else "0 %", plural(len(used), "pair")],
         ]
     else:
@@ -434,18 +344,18 @@ def _budget_lines(plan: Plan, in_ledger: bool) -> list[str]:
     text = "no limit" if math.isinf(epsilon) else f"ε {digits(epsilon)}"
     at = f": {short_pair(pair_words(plan.metric, worst), _PAIR)}" if worst else ""
     rows.append(["worst case", tag("bold", text), f"in standard-DP terms{at}"])
-    rows.append(["share", percent(float(plan.share)), share_words(plan.share, in_ledger=in_ledger)])
+    rows.append(["budget", percent(float(plan.budget)), budget_words(plan.budget, in_ledger=in_ledger)])
     rows += _rows_each(plan.metric.universe.people)
     return lines + columns(rows, "lll")
 
 
 def _rows_each(people: People | None) -> list[list[str]]:
-    """What another `at_most` would do, by public numbers."""
+    """What another `max_rows` would do, by public numbers."""
     if people is None:
         return []
-    m = people.at_most
+    m = people.max_rows
     fewer = f"{m // 2:,} would give {digits((m // 2) / m)} of the noise of rows, " if m > 1 else ""
-    return [["rows each", f"{m:,}", f"at_most: {fewer}{2 * m:,} twice of it; what a person has beyond does not count"]]
+    return [["rows each", f"{m:,}", f"max_rows: {fewer}{2 * m:,} twice of it; what a person has beyond does not count"]]
 
 
 def _public_case(plan: Plan) -> list[str]:
@@ -463,11 +373,11 @@ def baseline_words(plan: Plan) -> str:
     if not known or not any(plan.scales):
         return ""
     text = (
-        "* Standard DP at the strictest ε: the same planner under one ε for all pairs, the least that the question "
+        "* Standard DP at the strictest ε: the same planner under one ε for all pairs, the least that the query "
         "tells apart, of which it gets the part that ours gets; ε, ± and how many times ours."
     )
-    if any(question.by_table for question in both.questions):
-        text += " Questions of very many answers or records are taken as they are asked, with one scale for each table."
+    if any(query.by_table for query in both.queries):
+        text += " Queries of very many answers or records are taken as they are asked, with one scale for each table."
     if any(isinstance(plan.workload.answers[k].recipe, Inverse) for k in known):
         text += " Quantiles are chosen there, by the exponential mechanism."
     fewer = sum(float(plan.improvement[k]) < 0.995 for k in known)
@@ -481,3 +391,30 @@ def baseline_words(plan: Plan) -> str:
             text += f", which is closer for {which}, and protects close pairs less"
         text += "."
     return text
+
+
+def compare_lines(lines: Sequence[ComparedMethod]) -> list[str]:
+    """The table in the terminal, the best method marked."""
+    targets = any(line.missed for line in lines)
+    head = ["", "method", "median ± 95 %", "worst ± 95 %", "missed", "error", "worst case", "gap", "seconds"]
+    table = [[tag("dim", cell) for cell in head]]
+    for line in lines:
+        if line.refused:
+            continue
+        mark = tag("good", "✓") if line.best else ""
+        gap = "?" if line.gap is None else percent(line.gap) if line.gap >= 1e-6 else "0 %"
+        worst = "no limit" if math.isinf(line.worst_case) else f"ε {digits(line.worst_case)}"
+        row = [mark, line.method, digits(line.median_95), digits(line.worst_95), str(line.missed)]
+        table.append([*row, f"{line.relative:.3f}×", worst, gap, f"{line.seconds:.2f}"])
+    if not targets:
+        table = [row[:4] + row[5:] for row in table]
+    out = columns(table, "llrrrrrrr" if targets else "llrrrrrr")
+    for line in lines:
+        if line.refused:
+            out.append(tag("dim", f"  {line.method}: {line.refused}"))
+    text = (
+        "error: of all answers together, each measured by its target or by standard DP, relative to the least. gap: "
+        "how far above the best Laplace plan for these rows, at most; ? where nobody knows. Marked is what auto takes: "
+        "other rows than those asked for only where the error is a tenth less."
+    )
+    return out + [tag("dim", part) for part in wrap(text, 96)]

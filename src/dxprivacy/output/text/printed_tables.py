@@ -1,4 +1,5 @@
-"""Tables for Markdown and LaTeX: a release, a choice, a plan, and what was made of a release, rounded as on the screen.
+"""Tables for Markdown and LaTeX: a release, a selection, a plan, and what was made of a release, rounded as on the
+screen.
 
 Nothing is left out: where the screen shows the first answers, these show all.
 """
@@ -9,9 +10,9 @@ from itertools import groupby
 
 from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.mechanisms.linear.planning.plan_notes import notes
-from dxprivacy.mechanisms.selection.selection_release import ChoiceRelease
+from dxprivacy.mechanisms.selection.selection_release import SelectionRelease
 from dxprivacy.output.text.release_text import HEAD, interval_words, release_remarks, value_words
-from dxprivacy.output.text.selection_release_text import how_far
+from dxprivacy.output.text.selection_text import how_far
 from dxprivacy.releases.answer_tables import AnswerTable, tables_of
 from dxprivacy.releases.processed_answers import Processed
 from dxprivacy.releases.release import Release, Row
@@ -22,7 +23,7 @@ from dxprivacy.wording import digits
 
 
 def release_printed(release: Release) -> Printed:
-    """A table for each question that is grouped by something; questions for one number share one."""
+    """A table for each query that is grouped by something; queries for one number share one."""
     return Printed(_answers(release.answers), tuple(release_remarks(release)), release.guarantee)
 
 
@@ -34,9 +35,9 @@ def processed_printed(processed: Processed) -> Printed:
     return Printed(_answers(processed.answers), (processed.note,), processed.release.guarantee)
 
 
-def choice_printed(release: ChoiceRelease) -> Printed:
+def selection_printed(release: SelectionRelease) -> Printed:
     """One row: what was chosen, and how far from the best it may be."""
-    head = ("question", "chosen", "how far from the best")
+    head = ("query", "chosen", "how far from the best")
     row = [release.title, release.chosen, how_far(release)]
     return Printed((PrintedTable("", head, "lll", [row]),), (), release.guarantee)
 
@@ -46,10 +47,10 @@ def plan_printed(plan: Plan) -> Printed:
     answers, titles = plan.workload.answers, plan.workload.titles
     tables: list[PrintedTable] = []
     for lone, run in groupby(tables_of(answers), key=lambda table: table.lone):
-        found = [(titles[table.answers[0].question], table) for table in run]
+        found = [(titles[table.answers[0].query], table) for table in run]
         tables += [_planned(plan, found)] if lone else [_planned(plan, [one]) for one in found]
     told = (
-        f"Plan {plan.name}: nothing spent, no data read. In plain differential-privacy terms it is "
+        f"Plan {plan.name}: nothing spent, no data read. In standard differential-privacy terms it is "
         f"ε = {digits(plan.worst_epsilon)}."
     )
     return Printed(tuple(tables), (told, *notes(plan)))
@@ -69,15 +70,15 @@ def _numbers(tables: Sequence[AnswerTable[Row]]) -> PrintedTable:
     rows = []
     for table in tables:
         (row,) = table.answers
-        name = row.label if row.label.strip() and labels[row.label] == 1 else table.question
+        name = row.label if row.label.strip() and labels[row.label] == 1 else table.query
         rows.append([name, value_words(row), interval_words(row)])
-    return PrintedTable("", ("question", *HEAD), "lrl", rows)
+    return PrintedTable("", ("query", *HEAD), "lrl", rows)
 
 
 def _grouped(table: AnswerTable[Row]) -> PrintedTable:
     pairs = zip(table.groups, table.answers, strict=True)
     rows = [[*groups, value_words(row), interval_words(row)] for groups, row in pairs]
-    return PrintedTable(table.question, (*table.columns, *HEAD), "l" * len(table.columns) + "rl", rows)
+    return PrintedTable(table.query, (*table.columns, *HEAD), "l" * len(table.columns) + "rl", rows)
 
 
 _ERROR_HEAD = (
@@ -90,9 +91,9 @@ _ERROR_HEAD = (
 
 
 def _planned(plan: Plan, tables: Sequence[tuple[str, AnswerTable[Answer]]]) -> PrintedTable:
-    """The errors of one table by its groups, or of several questions for one number by their words."""
+    """The errors of one table by its groups, or of several queries for one number by their words."""
     title, first = tables[0]
-    by, title = (first.columns, title) if not first.lone else (("question",), "")
+    by, title = (first.columns, title) if not first.lone else (("query",), "")
     told: list[list[str]] = []
     for words, table in tables:
         for groups, answer, k in zip(table.groups, table.answers, table.places, strict=True):

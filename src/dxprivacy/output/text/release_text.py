@@ -1,4 +1,4 @@
-"""A release on the screen."""
+"""A release in the terminal."""
 
 import math
 from collections import Counter
@@ -6,16 +6,60 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from dxprivacy.releases.answer_names import names
-from dxprivacy.releases.answer_tables import AnswerTable, tables_of
-from dxprivacy.releases.map_cells import clear_cells, fullest_first, is_map
+import numpy as np
+
+from dxprivacy.mechanisms.linear.plan_facts import PlanFacts
+from dxprivacy.queries.grouped import Grouped
+from dxprivacy.queries.kinds.counts import Count
+from dxprivacy.queries.kinds.soft_regions import counted_elsewhere
+from dxprivacy.releases.answer_tables import AnswerTable, names, tables_of
+from dxprivacy.releases.geojson import clear_cells, fullest_first, is_map
 from dxprivacy.releases.processed_answers import Processed
 from dxprivacy.releases.release import MISSED, TOO_FEW, Release, Row
-from dxprivacy.wording import columns, digits, plural, short, tag, wrap
+from dxprivacy.universe.blocks import Blurred
+from dxprivacy.wording import columns, digits, percent, plural, short, tag, wrap
+
+# -- How far counts of regions with soft borders may be from those with hard ones --------------------------------------
+# From the policy alone, before spending Blur is bias on purpose.  No interval tells how large it is, as that depends on
+# where people live; but which part of a record counts on the other side of a border is known for every place.
+
+
+_SOME, _MOST = 0.1, 0.5
+
+
+def soft_border_notes(plan: PlanFacts) -> list[str]:
+    """For each count of regions with a blur: how many places count in part elsewhere, and the largest part."""
+    out = []
+    for k, asked in enumerate(plan.queries.queries):
+        first = next(answer.rows[0] for answer in plan.workload.answers if answer.query == k)
+        block = plan.workload.blocks[int(plan.workload.block_of[first])]
+        if isinstance(asked, Count) and isinstance(block, Blurred):
+            out.append(_note(asked, block))
+    return out
+
+
+def _note(asked: Count, block: Blurred) -> str:
+    groups = Grouped.of(asked, block.universe).groups[block.axis]
+    parts, places = counted_elsewhere(block, groups), block.universe.attributes[block.axis]
+    largest = int(np.argmax(parts))
+    if not parts[largest]:
+        return f"{asked.name}: no place counts in part elsewhere, so that soft and hard borders count the same"
+    own = "outside its own group" if groups[largest] >= 0 else "though the conditions leave it out"
+    return (
+        f"{asked.name}: blur is bias, which intervals do not hold: of {plural(len(parts), 'place')} "
+        f"{int((parts > _SOME).sum()):,} count by more than {percent(_SOME)} on the other side of a border, "
+        f"{int((parts > _MOST).sum()):,} by more than half; a record at {places.label(largest)} counts by "
+        f"{percent(float(parts[largest]))} {own}, and none by more. A narrower blur moves less and has more noise"
+    )
+
+
+# -- A release in the terminal
+# -------------------------------------------------------------------------------------------
+
 
 SHOWN = 12
-NUMBERS = 100  # questions for one number each
-TABLES = 6  # of one question
+NUMBERS = 100  # queries for one number each
+TABLES = 6  # of one query
 _ACROSS = 12  # so many columns of a crosstab stay side by side
 HEAD = ("released", "95 % interval")
 _HEADING, _NAME, _GROUP = 94, 60, 40
@@ -40,7 +84,7 @@ def number(value: float, low: float, high: float) -> str:
 
 
 def release_lines(release: Release, *, everything: bool = False, wide: bool = False, file: str = "") -> list[str]:
-    """Every question with its first answers and their intervals, then the guarantee; `file` is where all answers stand.
+    """Every query with its first answers and their intervals, then the guarantee; `file` is where all answers stand.
 
     `wide`: two-way tables as crosstabs, however wide they are.
     """
@@ -66,7 +110,7 @@ def release_remarks(release: Release) -> list[str]:
 
 
 def answer_lines(tables: Sequence[AnswerTable[Row]], *, everything: bool, wide: bool) -> tuple[list[str], int]:
-    """Question by question, and how many answers are not shown; questions for one number share a table."""
+    """Query by query, and how many answers are not shown; queries for one number share a table."""
     most = rows_shown(tables, everything=everything)
     lines: list[str] = []
     hidden = 0
@@ -75,10 +119,10 @@ def answer_lines(tables: Sequence[AnswerTable[Row]], *, everything: bool, wide: 
             made, left = _numbers(list(run), everything=everything)
             lines, hidden = [*lines, *made, ""], hidden + left
             continue
-        for question, parts in groupby(run, key=lambda table: table.question):
+        for query, parts in groupby(run, key=lambda table: table.query):
             found = list(parts)
             shown = found if everything else found[:TABLES]
-            lines.append(f"  {tag('bold', short(question, _HEADING))}")
+            lines.append(f"  {tag('bold', short(query, _HEADING))}")
             for table in shown:
                 made, left = _crosstab(table) if wide and table.crosstab else _listed(table, most)
                 lines, hidden = [*lines, *made, ""], hidden + left
@@ -98,13 +142,13 @@ def rows_shown(tables: Sequence[AnswerTable[Any]], *, everything: bool) -> int:
 
 
 def _numbers(tables: Sequence[AnswerTable[Row]], *, everything: bool) -> tuple[list[str], int]:
-    """Questions for one number each, by their labels, which say what was counted; by their words where those repeat."""
+    """Queries for one number each, by their labels, which say what was counted; by their words where those repeat."""
     labels = Counter(table.answers[0].label for table in tables)
     shown = tables if everything else tables[:NUMBERS]
     rows = [[tag("dim", text) for text in ("", *HEAD)]]
     for table in shown:
         (row,) = table.answers
-        name = row.label if row.label.strip() and labels[row.label] == 1 else table.question
+        name = row.label if row.label.strip() and labels[row.label] == 1 else table.query
         rows.append([short(name, _NAME), tag("accent", value_words(row)), interval_words(row)])
     left = len(tables) - len(shown)
     return columns(rows, "lrl") + ([tag("dim", f"  … {left:,} more")] if left else []), left

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from dxprivacy.mechanisms.linear.plan import Plan
-from dxprivacy.mechanisms.linear.planning.budget_remedies import Missed, missed_targets
-from dxprivacy.mechanisms.linear.planning.target_solving import Solved, three_digits
+from dxprivacy.mechanisms.linear.planning.budget_remedies import Missed, Solved, missed_targets, three_digits
 from dxprivacy.wording import digits, percent, plural, short, tag, wrap
 
 SHOWN = 6
@@ -13,7 +12,7 @@ _NAME = 60
 
 
 def remedy_lines(plan: Plan) -> list[str]:
-    """A paragraph for every question whose target is missed; nothing where all are met."""
+    """A paragraph for every query whose target is missed; nothing where all are met."""
     told = remedies(plan)
     if not told:
         return []
@@ -21,15 +20,15 @@ def remedy_lines(plan: Plan) -> list[str]:
     for sentence in told[:SHOWN]:
         lines += [f"  {line}" for line in wrap(sentence, 94, "  ")]
     if len(told) > SHOWN:
-        lines.append(tag("dim", f"  {plural(len(told) - SHOWN, 'further question')} missed"))
+        lines.append(tag("dim", f"  {plural(len(told) - SHOWN, 'further query')} missed"))
     return [
         *lines,
-        tag("dim", "  reckoned from this plan; --solve share and --solve epsilon plan anew, and look for less"),
+        tag("dim", "  estimated from this plan; --solve budget and --solve epsilon plan again, and look for less"),
     ]
 
 
 def remedies(plan: Plan) -> list[str]:
-    """A sentence or two for each question: what was asked, what it would get, and what would be enough."""
+    """A sentence or two for each query: what was asked, what it would get, and what would be enough."""
     return [_told(plan, missed) for missed in missed_targets(plan)]
 
 
@@ -37,8 +36,8 @@ def _told(plan: Plan, missed: Missed) -> str:
     answer, error = plan.workload.answers[missed.widest], plan.errors[missed.widest]
     unit = f" {answer.unit}" if answer.unit else ""
     within = digits(float(answer.within or 0))
-    name = short(plan.questions.questions[missed.question].name, _NAME)
-    total = sum(a.question == missed.question for a in plan.workload.answers)
+    name = short(plan.queries.queries[missed.query].name, _NAME)
+    total = sum(a.query == missed.query for a in plan.workload.answers)
     of = "" if total == 1 else f", {len(missed.answers):,} of {plural(total, 'answer')}"
     head = f"{name}{of}: ± {digits(error.half_width)}{unit} where {within}{unit} was asked."
     ways = _ways(plan, missed)
@@ -53,11 +52,11 @@ def _ways(plan: Plan, missed: Missed) -> list[str]:
     """Share, ε, records and groups, as far as they help."""
     out = []
     if missed.factor is not None:
-        share = three_digits(plan.share * Fraction(str(missed.factor)))
-        if share <= 1:
-            out.append(f"--share {_share(share)}")
-        times = f"every ε of the policy × {digits(missed.factor)}, at this share"
-        out.append(times if share <= 1 else f"{times} (a share of {percent(float(share))} is more than there is)")
+        budget = three_digits(plan.budget * Fraction(str(missed.factor)))
+        if budget <= 1:
+            out.append(f"--budget {_budget(budget)}")
+        times = f"every ε of the policy × {digits(missed.factor)}, at this budget"
+        out.append(times if budget <= 1 else f"{times} (a budget of {percent(float(budget))} is more than there is)")
     if missed.records is not None:
         out.append(f"{missed.records:,} records (planned for {plan.records:,})")
     if missed.group is not None and plan.records:
@@ -66,12 +65,12 @@ def _ways(plan: Plan, missed: Missed) -> list[str]:
     return out
 
 
-def solved_share_line(solved: Solved[Plan]) -> str:
-    """What `--solve share` found."""
+def solved_budget_line(solved: Solved[Plan]) -> str:
+    """What `--solve budget` found."""
     if not solved.met:
-        return f"{tag('warn', '! solved')}  no share of the policy meets a target; --solve epsilon says what would"
+        return f"{tag('warn', '! solved')}  no budget of the policy meets a target; --solve epsilon says what would"
     mark = tag("good", "✓ solved") if solved.met == solved.targets else tag("warn", "! solved")
-    return f"{mark}  --share {_share(solved.amount)} meets {_which(solved)}{_less(solved, _share)}"
+    return f"{mark}  --budget {_budget(solved.amount)} meets {_which(solved)}{_less(solved, _budget)}"
 
 
 def solved_epsilon_line(solved: Solved[Plan]) -> str:
@@ -81,12 +80,12 @@ def solved_epsilon_line(solved: Solved[Plan]) -> str:
     mark = tag("good", "✓ solved") if solved.met == solved.targets else tag("warn", "! solved")
     if solved.amount <= 1:
         return f"{mark}  the policy as it is meets {_which(solved)}"
-    times, share = digits(float(solved.amount)), percent(float(solved.plan.share))
-    told = f"every ε of the policy × {times}, at a share of {share}, meets {_which(solved)}"
+    times, budget = digits(float(solved.amount)), percent(float(solved.plan.budget))
+    told = f"every ε of the policy × {times}, at a budget of {budget}, meets {_which(solved)}"
     return f"{mark}  {told}{_less(solved, lambda x: f'× {digits(float(x))}')}; the policy was not changed"
 
 
-def _share(amount: Fraction) -> str:
+def _budget(amount: Fraction) -> str:
     return percent(float(amount)).replace(" ", "")
 
 

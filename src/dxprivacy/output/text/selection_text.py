@@ -1,69 +1,104 @@
-"""A planned choice on the screen: how far from the best it may be, before anything is spent, and the pair to blame."""
+"""A planned selection in the terminal: how far from the best it may be, before anything is spent, and the pair that
+determines the noise.
+"""
 
 import math
 
-from dxprivacy.mechanisms.selection.plan import Choice
-from dxprivacy.mechanisms.uninformative import choice_warning
-from dxprivacy.output.text.plan_text import pair_words, share_words, warning_lines
+from dxprivacy.mechanisms.selection.plan import Selection
+from dxprivacy.mechanisms.selection.selection_release import SelectionRelease
+from dxprivacy.mechanisms.uninformative import selection_warning
+from dxprivacy.output.text.plan_text import budget_words, pair_words, warning_lines
 from dxprivacy.wording import columns, digits, percent, short, short_pair, tag, times, wrap
+
+# -- A released selection: what was chosen, how far from the best it may be, and the guarantee -------------------------
+
+
+def selection_release_lines(release: SelectionRelease) -> list[str]:
+    """What was chosen, how far from the best it may be, and the guarantee."""
+    lines = columns([[release.title, tag("accent", release.chosen), tag("dim", how_far(release))]], "lll")
+    lines += ["", tag("bold", "Guarantee")]
+    for k, sentence in enumerate(release.guarantee, 1):
+        lines += [f"  {line}" for line in wrap(f"{k}. {sentence}", 94, "   ")]
+    return lines
+
+
+def how_far(release: SelectionRelease) -> str:
+    """How far from the best what was chosen may be, in words."""
+    off = float(release.facts["short_by_at_most_95"])
+    return f"at most {digits(off)} {release.facts['short_in']}, 95 % of the time" if off else "the best, exactly"
+
+
+# -- A planned selection in the terminal
+# ---------------------------------------------------------------------------------
+
 
 _SHOWN = 3
 _WIDTH = 60
 _NEVER = "the score itself is never shown"
 
 
-def choice_lines(choice: Choice, *, in_ledger: bool = False) -> list[str]:
-    """Candidates, how good the choice will be, and what it would use."""
-    name = tag("bold", f"Choice {choice.name}")
-    share = percent(float(choice.share))
-    head = f"{name} · {choice.pick} · {share} of the policy · {tag('good', 'nothing spent, no data read')}"
-    table = columns(choice_rows(choice, in_ledger=in_ledger), "lrl")
-    lines = [*warning_lines(choice_warning(choice)), head, "", *table, ""]
+def selection_lines(selection: Selection, *, in_ledger: bool = False) -> list[str]:
+    """Candidates, how good the selection will be, and what it would use."""
+    name = tag("bold", f"Selection {selection.name}")
+    budget = percent(float(selection.budget))
+    head = f"{name} · {selection.pick} · {budget} of the policy · {tag('good', 'nothing spent, no data read')}"
+    table = columns(selection_rows(selection, in_ledger=in_ledger), "lrl")
+    lines = [*warning_lines(selection_warning(selection)), head, "", *table, ""]
     lines += [tag("dim", line) for line in wrap(f"certified for every pair, exact arithmetic; {_NEVER}", 96)]
     return lines
 
 
-def choice_rows(choice: Choice, *, in_ledger: bool = False) -> list[list[str]]:
+def selection_rows(selection: Selection, *, in_ledger: bool = False) -> list[list[str]]:
     """What is known of it: name, number, what that means."""
-    share = percent(float(choice.share))
-    count = len(choice.candidates)
+    budget = percent(float(selection.budget))
+    count = len(selection.candidates)
     rows = [
-        ["candidates", tag("bold", f"{count:,}"), short(_some(choice.candidates.labels), _WIDTH)],
-        ["short of the best by", tag("accent", _at_most(choice)), f"{choice.candidates.measure}, 95 % of the time"],
-        ["chosen by", choice_mechanism(choice), f"score scale {digits(choice.scale * float(choice.candidates.unit))}"],
+        ["candidates", tag("bold", f"{count:,}"), short(_some(selection.candidates.labels), _WIDTH)],
+        [
+            "short of the best by",
+            tag("accent", _at_most(selection)),
+            f"{selection.candidates.measure}, 95 % of the time",
+        ],
+        [
+            "chosen by",
+            selection_mechanism(selection),
+            f"score scale {digits(selection.scale * float(selection.candidates.unit))}",
+        ],
     ]
-    if math.isfinite(choice.gain):
-        near = choice.plain
-        part = float(choice.share) * choice.metric.universe.rows_each
+    if math.isfinite(selection.gain):
+        near = selection.plain
+        part = float(selection.budget) * selection.metric.universe.rows_each
         epsilon = f", ε {digits(near.distance * part)}" if near else ""
         rows.append(
             [
                 "standard DP",
-                times(choice.gain),
+                times(selection.gain),
                 f"the score scale{epsilon}: the closest pair it tells",
             ]
         )
-    worst = "no limit" if math.isinf(choice.worst_epsilon) else f"ε {digits(choice.worst_epsilon)}"
+    worst = "no limit" if math.isinf(selection.worst_epsilon) else f"ε {digits(selection.worst_epsilon)}"
     same = (
-        "" if math.isinf(choice.worst_epsilon) or not choice.scale else ", where standard DP has the same score scale"
+        ""
+        if math.isinf(selection.worst_epsilon) or not selection.scale
+        else ", where standard DP has the same score scale"
     )
     rows.append(["worst case", tag("bold", worst), f"in standard-DP terms{same}"])
-    pair = short_pair(pair_words(choice.metric, choice.certificate.witness), _WIDTH)
-    if choice.certificate.witness is not None:
-        rows.append(["limited by", percent(float(choice.certificate.ratio)), f"of what {pair} may show"])
-    rows.append(["budget", share, share_words(choice.share, in_ledger=in_ledger)])
+    pair = short_pair(pair_words(selection.metric, selection.certificate.witness), _WIDTH)
+    if selection.certificate.witness is not None:
+        rows.append(["limited by", percent(float(selection.certificate.ratio)), f"of what {pair} may show"])
+    rows.append(["budget", budget, budget_words(selection.budget, in_ledger=in_ledger)])
     return rows
 
 
-def choice_mechanism(choice: Choice) -> str:
+def selection_mechanism(selection: Selection) -> str:
     """Its name."""
-    if choice.scale == 0:
+    if selection.scale == 0:
         return "the best, exactly"
-    return "permute-and-flip" if choice.flip else "exponential"
+    return "permute-and-flip" if selection.flip else "exponential"
 
 
-def _at_most(choice: Choice) -> str:
-    return "nothing" if choice.scale == 0 else f"at most {digits(choice.shortfall())}"
+def _at_most(selection: Selection) -> str:
+    return "nothing" if selection.scale == 0 else f"at most {digits(selection.shortfall())}"
 
 
 def _some(labels: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ largest value is that of n equal records.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -16,19 +16,106 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import NotCertified, UsageError
+from dxprivacy.errors import NotCertified, QueryError, TooLarge, UsageError
 from dxprivacy.exact.answer_grid import require_room
-from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.exact.rounding import Exact, is_whole
+from dxprivacy.exact.arrays import Floats, Ints, read_only
+from dxprivacy.exact.rounding import Exact, is_whole, parse_epsilon, round_up
 from dxprivacy.histogram import Histogram
-from dxprivacy.mechanisms.linear.noise.discrete_laplace_law import variance
+from dxprivacy.mechanisms.linear.noise.discrete_laplace_distribution import variance
 from dxprivacy.mechanisms.sampling.system_noise import Noise, SystemNoise
-from dxprivacy.metrics import Metric, PseudoMetric
-from dxprivacy.paper.baselines.given import Given
+from dxprivacy.metrics import Metric, PseudoMetric, per_element
 from dxprivacy.privacy import max_ratio
-from dxprivacy.privacy.certificate import Certificate
-from dxprivacy.privacy.refusals import separates
+from dxprivacy.privacy.certificate import Certificate, separates
+from dxprivacy.queries.asking import gather
+from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import repr_of_half_built
+
+# -- What a baseline is given: linear queries, a budget for each cell, and the metric that it has to keep --------------
+
+
+_MOST_ENTRIES = 1 << 24  # rows times cells: held at once
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Rows of whole numbers with their units, budgets, and the metric."""
+
+    workload: Workload
+    rows: Ints
+    budgets: tuple[Exact, ...]
+    metric: Metric
+
+    @property
+    def units(self) -> tuple[Fraction, ...]:
+        """What a step on the grid means, per row."""
+        return self.workload.units
+
+    @property
+    def top(self) -> Fraction:
+        """The largest finite budget."""
+        return max(Fraction(e) for e in self.budgets if e != math.inf)
+
+    @property
+    def reach(self) -> Fraction:
+        """The most that one record counts in all rows together, max_i ||Q_i||_1: the sensitivity of standard DP."""
+        units = self.units
+        whole = any(unit != units[0] for unit in units)
+        if not whole:
+            return int(np.abs(self.rows).sum(axis=0).max()) * units[0]
+        return max(
+            sum((abs(int(a)) * unit for a, unit in zip(column, units, strict=True)), Fraction(0))
+            for column in self.rows.T
+        )
+
+    def scales(self, c: Fraction) -> tuple[float, ...]:
+        """The scale c of the answers on the grid of each row; rounded up."""
+        return tuple(round_up(c / unit) for unit in self.units)
+
+
+def read(queries: Any, budgets: Iterable[Any], metric: Metric | None) -> Given:
+    """Everything that can be wrong with it is found here, from public numbers."""
+    listed = _budgets(budgets)
+    kept = per_element(listed) if metric is None else _metric(metric, len(listed))
+    workload = gather(queries).on(kept.universe)
+    if workload.rows * kept.universe.size > _MOST_ENTRIES:
+        raise TooLarge(f"{workload.rows:,} rows over {kept.universe.size:,} possible records are too many to hold")
+    linear = all(a.recipe.single is not None and not a.recipe.is_mean for a in workload.answers)
+    if workload.proportional or not linear or len(workload.answers) != workload.rows:
+        raise QueryError(
+            "a baseline answers counts and sums of records alone: no means, no proportions, no people, no maps",
+            hints=["dx.count, dx.table, dx.sum_of, or rows of numbers"],
+        )
+    rows = read_only(np.asarray(workload.dense(), dtype=np.int64))
+    if not rows.any():
+        raise QueryError("no record counts in any row: there is nothing to ask")
+    return Given(workload, rows, listed, kept)
+
+
+def _budgets(budgets: Iterable[Any]) -> tuple[Exact, ...]:
+    if isinstance(budgets, (str, bytes)) or not isinstance(budgets, Iterable):
+        raise UsageError("budgets are a list, one ε for each possible record", hints=["[0.1, 0.1, 1, 2]"])
+    listed = tuple(parse_epsilon(e) for e in budgets)
+    if not any(0 < e < math.inf for e in listed):
+        raise UsageError("at least one budget is above 0 and finite", hints=["[0.1, 0.1, 1, 2]"])
+    return listed
+
+
+def _metric(metric: object, cells: int) -> Metric:
+    if not isinstance(metric, Metric):
+        raise UsageError(f"a metric is needed, not {type(metric).__name__}", hints=["dx.metrics.per_element(budgets)"])
+    universe = metric.universe
+    if universe.absent is not None:
+        raise UsageError(
+            "baselines are for data sets whose number of records is public",
+            hints=["a metric without `absent`, and without people of several rows"],
+        )
+    if universe.size != cells:
+        raise UsageError(f"{cells:,} budgets for {universe.size:,} possible records; each has one")
+    return metric
+
+
+# -- What the baselines have in common ---------------------------------------------------------------------------------
+
 
 LARGEST_SCALE = 2.0**52
 
@@ -38,7 +125,7 @@ LARGEST_SCALE = 2.0**52
 class Baseline(ABC):
     """A mechanism to compare with: certified noise, and its error with the bias.
 
-    `scale` is the noise of every answer in the questions' units, `printed` what the authors' formula would give, and
+    `scale` is the noise of every answer in the queries' units, `printed` what the authors' formula would give, and
     `parts` the part f_i of a record of each cell that counts, exactly.
 
     >>> import dxprivacy as dx
@@ -48,7 +135,7 @@ class Baseline(ABC):
     """
 
     given: Given = field(repr=False)
-    share: Fraction
+    budget: Fraction
     scale: Fraction
     printed: Fraction
     parts: tuple[Fraction, ...]
@@ -89,7 +176,7 @@ class Baseline(ABC):
         return Certificate(bound.upper, bound.witness, bound.rule, self.metric.digest)
 
     def release(self, counts: Any, *, noise: Noise | None = None) -> Floats:
-        """Noisy answers from one count for each cell, in the questions' units.  Each call spends anew."""
+        """Noisy answers from one count for each cell, in the queries' units.  Each call spends again."""
         histogram = counts if isinstance(counts, Histogram) else Histogram.of(self.metric.universe, counts)
         if histogram.universe != self.metric.universe:
             raise UsageError("the histogram is over other records than the metric")
@@ -147,8 +234,8 @@ class Baseline(ABC):
         return f"{type(self).__name__}({len(self.scales)} rows over {self.metric.universe.size:,} cells)"
 
 
-def least_scale(printed: Fraction, share: Fraction, used: Callable[[Fraction], Exact], *, steps: int = 50) -> Fraction:
-    """The least scale, to a part in 10^12, at which no more than the share is used; `used` falls as the scale rises.
+def least_scale(printed: Fraction, budget: Fraction, used: Callable[[Fraction], Exact], *, steps: int = 50) -> Fraction:
+    """The least scale, to a part in 10^12, at which no more than the budget is used; `used` falls as the scale rises.
 
     It is at most the printed one wherever that is enough, and exactly that where nothing less was found.
     """
@@ -156,7 +243,7 @@ def least_scale(printed: Fraction, share: Fraction, used: Callable[[Fraction], E
         return printed
     low, high = printed, printed
     for _ in range(200):
-        if used(high) <= share:
+        if used(high) <= budget:
             break
         low, high = high, 2 * high
     else:
@@ -164,14 +251,14 @@ def least_scale(printed: Fraction, share: Fraction, used: Callable[[Fraction], E
     if low == high:
         for _ in range(30):  # beyond 2^30 times less noise nothing is gained
             low = low / 2
-            if used(low) > share:
+            if used(low) > budget:
                 break
             high = low
     for _ in range(steps):
         if high - low <= high / 10**12:
             break
         middle = Fraction(float((low + high) / 2))
-        low, high = (low, middle) if used(middle) <= share else (middle, high)
+        low, high = (low, middle) if used(middle) <= budget else (middle, high)
     return high
 
 

@@ -25,11 +25,10 @@ from dxprivacy.exact.rounding import common_tick, round_up
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.sampling.system_noise import Noise
 from dxprivacy.metrics import Metric
-from dxprivacy.paper.baselines.baseline import LARGEST_SCALE, Baseline, used_by
-from dxprivacy.paper.baselines.given import Given, read
-from dxprivacy.privacy.budget_fraction import parse_share
+from dxprivacy.paper.baselines.baseline import LARGEST_SCALE, Baseline, Given, read, used_by
 from dxprivacy.privacy.costs import LaplaceCost
-from dxprivacy.queries.kinds.matrix_query import Matrix
+from dxprivacy.privacy.repair import parse_budget
+from dxprivacy.queries.kinds.matrix_query import MatrixQuery
 from dxprivacy.universe.workload import Workload, stack
 
 _FINEST = 1 << 20  # the largest denominator of weights
@@ -67,13 +66,15 @@ class Stretched(Baseline):
         return np.zeros(len(self.parts))
 
     def noisy_rows(self, histogram: Histogram, noise: Noise) -> Ints:
-        self.certificate.require(at_most=self.share)  # Thm 1, for the stretched rows
+        self.certificate.require(at_most=self.budget)  # Thm 1, for the stretched rows
         self._require_room(histogram, self.counted.largest)
         return noise.laplace(np.array(self.scales)) + self.counted.answer(histogram)
 
 
-def stretching(questions: Any, budgets: Iterable[Any], *, metric: Metric | None = None, share: object = 1) -> Stretched:
-    """Stretching for linear questions: a record of value i counts by eps_i / max eps, and noise is that of standard DP.
+def stretching(
+    queries: Any, budgets: Iterable[Any], *, metric: Metric | None = None, budget: object = "100%"
+) -> Stretched:
+    """Stretching for linear queries: a record of value i counts by eps_i / max eps, and noise is that of standard DP.
 
     `budgets` has one number for each cell; a public one (infinite) counts in full.  It keeps eps_i + eps_j
     (`per_element`); with another `metric` the same rows get the least noise that keeps that one.
@@ -84,10 +85,10 @@ def stretching(questions: Any, budgets: Iterable[Any], *, metric: Metric | None 
     >>> found.bias([50, 50, 50]), found.rmse([50, 50, 50]).round(2)
     (array([-45.]), array([45.01]))
     """
-    granted = parse_share(share)
-    given = read(questions, budgets, metric)
+    granted = parse_budget(budget)
+    given = read(queries, budgets, metric)
     weights, denominator = _weights(given)
-    blocks = [Matrix(given.rows[k : k + 1] * weights, unit / denominator) for k, unit in enumerate(given.units)]
+    blocks = [MatrixQuery(given.rows[k : k + 1] * weights, unit / denominator) for k, unit in enumerate(given.units)]
     counted = stack([block.on(given.metric.universe) for block in blocks])
     printed = given.reach / given.top
     one = LaplaceCost(counted, [round_up(printed / unit) for unit in counted.units])
@@ -95,7 +96,7 @@ def stretching(questions: Any, budgets: Iterable[Any], *, metric: Metric | None 
     scale = printed * max(Fraction(used_by(one, given)) / granted, Fraction(0)) or printed
     parts = tuple(Fraction(w, denominator) for w in weights.tolist())
     for _ in range(64):  # scales round up to floats on the grid: at most some units in the last place are missing
-        found = Stretched(given=given, share=granted, scale=scale, printed=printed, parts=parts, counted=counted)
+        found = Stretched(given=given, budget=granted, scale=scale, printed=printed, parts=parts, counted=counted)
         if max(found.scales) >= LARGEST_SCALE:
             raise NotCertified("the noise would be larger than any answer", hints=["the metric is too strict for this"])
         if found.certificate.ratio <= granted:
@@ -110,7 +111,7 @@ def _weights(given: Given) -> tuple[Ints, int]:
     tick = common_tick([Fraction(e) for e in finite if e != math.inf])
     room = _LARGEST_ENTRY // int(np.abs(given.rows).max())
     if room < 256:
-        raise TooLarge("the numbers of the questions leave no room for weights", hints=["ask for larger units"])
+        raise TooLarge("the numbers of the queries leave no room for weights", hints=["ask for larger units"])
     denominator = int(given.top / tick)
     if denominator > min(_FINEST, room):
         denominator = min(_FINEST, 1 << (room.bit_length() - 1))

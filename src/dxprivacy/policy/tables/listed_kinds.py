@@ -6,21 +6,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from dxprivacy.errors import DxError, Hint, PolicyError, did_you_mean
-from dxprivacy.exact.lengths import KILOMETERS
+from dxprivacy.exact.rounding import KILOMETERS
 from dxprivacy.metrics import Metric, attribute_metrics
-from dxprivacy.metrics.graph_metric import read_edges
+from dxprivacy.metrics.closed_forms import read_edges
 from dxprivacy.metrics.place_metrics import PLACES
-from dxprivacy.policy.tables.found_by_coordinates import nearest, require_by_id
+from dxprivacy.policy.tables.number_kinds import nearest, require_by_id, two_columns
 from dxprivacy.policy.tables.place_files import read_edge_rows, read_places, read_values, too_many
-from dxprivacy.policy.tables.table_keys import MOST_LISTED, Keys
+from dxprivacy.policy.tables.table_keys import LENGTHS, MOST_LISTED, Keys, divide
 from dxprivacy.policy.toml_file import UNPRINTABLE
 from dxprivacy.universe.attributes.attribute import OTHER, Attribute, as_text
+from dxprivacy.universe.attributes.grid import MOST_CELLS, Grid, too_many_cells
 from dxprivacy.universe.attributes.listed_points import Points
 from dxprivacy.universe.attributes.listed_values import Values
 from dxprivacy.universe.attributes.nearest_place import Nearest
+from dxprivacy.universe.attributes.ordered_values import Ordered
 from dxprivacy.universe.reading.spelling import Spelling
 from dxprivacy.universe.universe import Universe
 
@@ -45,7 +48,7 @@ def values(keys: Keys) -> tuple[Attribute, Metric]:
         )
     require_declared(keys)
     if not isinstance(given, dict):
-        return attribute, attribute_metrics.discrete(universe, keys.budget(given), other)
+        return attribute, attribute_metrics.discrete(universe, keys.parse_epsilon(given), other)
     if attribute.listed > _MOST_BUDGETS:
         raise keys.error(
             f"{attribute.listed:,} values cannot have an epsilon each; {_MOST_BUDGETS:,} can",
@@ -53,7 +56,7 @@ def values(keys: Keys) -> tuple[Attribute, Metric]:
             [("epsilon = 1.0", "one for all")],
         )
     try:
-        budgets = {v: keys.budget(e, "epsilon", f"epsilon of {v}") for v, e in given.items()}
+        budgets = {v: keys.parse_epsilon(e, "epsilon", f"epsilon of {v}") for v, e in given.items()}
         return attribute, attribute_metrics.valued(universe, attribute, budgets, other, how=between)
     except DxError as error:
         if isinstance(error, PolicyError) and keys.file.made(error):
@@ -207,8 +210,8 @@ def distances_between(keys: Keys, attribute: Points, *, earth: bool) -> Metric:
         reach = _threshold(keys, earth, kind)
         base = "great-circle" if earth else "euclidean"
         return attribute_metrics.thresholded(universe, attribute, kind, base, Fraction(step), reach, other, cap)
-    if "within" in keys:
-        raise keys.error(f"within means nothing for {kind}", "within", [*_THRESHOLDS])
+    if "threshold" in keys:
+        raise keys.error(f"threshold means nothing for {kind}", "threshold", [*_THRESHOLDS])
     length = _length(keys, kind == "great-circle")
     return attribute_metrics.placed(universe, attribute, kind, Fraction(step) / length, other, cap)
 
@@ -222,15 +225,15 @@ def _length(keys: Keys, geographic: bool) -> Fraction:
 
 
 def _threshold(keys: Keys, earth: bool, kind: str) -> Fraction:
-    """`within` of a Blowfish or smooth threshold."""
+    """`threshold` of a Blowfish or smooth threshold."""
     if "per" in keys:
-        raise keys.error(f"{kind} takes within, not per", "per", ['within = "4 km"'])
-    example = 'within = "4 km"' if earth else "within = 4"
-    if "within" not in keys:
+        raise keys.error(f"{kind} takes threshold, not per", "per", ['threshold = "4 km"'])
+    example = 'threshold = "4 km"' if earth else "threshold = 4"
+    if "threshold" not in keys:
         raise keys.error(f"{keys.name}: {kind} needs a threshold", "metric", [f"add   {example}"])
     if earth:
-        return keys.length(keys["within"], "within", KILOMETERS, "4 km")
-    return keys.number(keys["within"], "within", hints=[example])
+        return keys.length(keys["threshold"], "threshold", KILOMETERS, "4 km")
+    return keys.number(keys["threshold"], "threshold", hints=[example])
 
 
 def graph(keys: Keys) -> tuple[Attribute, Metric]:
@@ -242,3 +245,106 @@ def graph(keys: Keys) -> tuple[Attribute, Metric]:
     edges = [(a, b, length / keys.rows_each) for a, b, length in edges]  # lengths are ε, of a person
     attribute = spelt(keys, Values(values=tuple(nodes), **keys.common()))
     return attribute, attribute_metrics.linked(Universe([attribute]), attribute, edges, other)
+
+
+# -- `grid = "5 km"` over a declared box: cells that are made up without a list, and without the data ------------------
+
+
+_DEGREE = Fraction("111.1951")  # kilometers on the sphere of our distances, rounded up
+_EARTH = ("box = [47.2, 5.8, 55.1, 15.1]", "south, west, north, east, in degrees")
+_PLANE = ("box = [0, 0, 1000, 500]", "the least x and y, then the largest")
+
+
+def grid(keys: Keys) -> tuple[Attribute, Metric]:
+    """Cells that are no higher and no wider than told: of a length on the Earth, or a number in a plane."""
+    columns = two_columns(keys)
+    earth = isinstance(keys["grid"], str)
+    if earth:
+        size = keys.length(keys["grid"], "grid", KILOMETERS, "5 km")
+    else:
+        hints: list[Hint | str] = [('grid = "5 km"', "for latitudes and longitudes"), ("grid = 5", "for x and y")]
+        size = keys.number(keys["grid"], "grid", hints=hints)
+    box = _box(keys, earth)
+    high, wide = box[2] - box[0], box[3] - box[1]
+    if earth:
+        high, wide = high * _DEGREE, wide * _DEGREE * _widest(box[0], box[2])
+    cells = math.ceil(high / size), math.ceil(wide / size)
+    if math.prod(cells) > MOST_CELLS:
+        error = too_many_cells(keys.name, math.prod(cells))
+        raise keys.error(error.what, "grid", error.hints)
+    attribute = Grid(columns=columns, box=box, cells=cells, earth=earth, **keys.common())
+    return attribute, distances_between(keys, attribute, earth=earth)
+
+
+def _box(keys: Keys, earth: bool) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+    """Two opposite corners."""
+    example = _EARTH if earth else _PLANE
+    given = keys.table.get("box")
+    if not isinstance(given, list) or len(given) != 4:
+        what = f"{keys.name}: a grid needs a box: rows outside of it count as “other”"
+        raise keys.error(what, "box" if "box" in keys else "grid", [example])
+    a, b, c, d = (keys.number(x, "box", "a side of the box", (-LENGTHS[1], LENGTHS[1]), [example]) for x in given)
+    if earth and (max(abs(a), abs(c)) > 90 or max(abs(b), abs(d)) > 360):
+        raise keys.error("latitudes lie between -90 and 90, longitudes between -360 and 360", "box", [example])
+    if not a < c or not b < d:
+        hints: list[Hint | str] = [example]
+        if earth and b > d:
+            hints.append((f"east = {d + 360}", "across the date line, if the data counts longitudes so"))
+        raise keys.error("the box is empty: its first corner is the lesser one on both sides", "box", hints)
+    if earth and d - b > 360:
+        raise keys.error("the box goes more than once around the Earth", "box", [example])
+    return a, b, c, d
+
+
+def _widest(south: Fraction, north: Fraction) -> Fraction:
+    """The largest cosine of a latitude in the box, rounded up: there a degree of longitude is longest."""
+    if south <= 0 <= north:
+        return Fraction(1)
+    nearest = min(abs(south), abs(north))
+    return min(Fraction(1), Fraction(math.ceil(math.cos(math.radians(nearest)) * 10**9 + 1), 10**9))
+
+
+# -- Values in an order: `order = ["never", "rarely", "often"]`, one step apart or at places of their own --------------
+
+
+EXAMPLE = 'order = ["never", "rarely", "often"]'
+
+
+def order(keys: Keys) -> tuple[Attribute, Metric]:
+    """Epsilon for every `per` apart, in steps or in the unit of the places."""
+    texts = listed_texts(keys, "order", [EXAMPLE])
+    require_declared(keys)
+    placed = "places" in keys
+    if "complete" in keys and not placed:
+        raise keys.error(
+            "complete is for means, and values without places have none",
+            "complete",
+            [("places = [0, 1, 4]", "a number for each value")],
+        )
+    other, value = keys.other(numbers=placed)
+    places = _places(keys, len(texts)) if placed else ()
+    attribute = spelt(keys, Ordered(values=texts, places=places, other_value=value, **keys.common()))
+    epsilon = keys.epsilon()
+    apart = keys.per(("per = 1", f"{keys['epsilon']} for every {'1 of the places' if placed else 'step'} apart"))
+    length = keys.number(apart, "per", "per", LENGTHS, ["per = 1"])
+    price = divide(epsilon, length / attribute.unit_step)
+    nearest = min((b - a for a, b in pairwise(attribute.positions)), default=1)
+    cap = keys.cap(epsilon, price * nearest)
+    return attribute, attribute_metrics.stepped(Universe([attribute]), attribute, price, other, cap)
+
+
+def _places(keys: Keys, listed: int) -> tuple[Fraction, ...]:
+    """A number for each value, as they are written."""
+    given = keys["places"]
+    example = [(f"places = [{', '.join(map(str, range(min(listed, 4))))}{', …' if listed > 4 else ''}]", "")]
+    if not isinstance(given, list) or len(given) != listed:
+        what = f"{len(given):,}" if isinstance(given, list) else "no list of them"
+        raise keys.error(f"places has a number for each of the {listed:,} values; here {what}", "places", example)
+    places = tuple(keys.number(x, "places", "a place", (-LENGTHS[1], LENGTHS[1]), example) for x in given)
+    if any(a >= b for a, b in pairwise(places)):
+        raise keys.error(
+            "places must grow, as the order of the values does",
+            "places",
+            [*example, ("values = […]", "for values without an order")],
+        )
+    return places

@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from dxprivacy.errors import Hint, PolicyError
-from dxprivacy.exact.rounding import Exact
+from dxprivacy.exact.rounding import KILOMETERS, Exact
 from dxprivacy.metrics import Metric, attribute_metrics
-from dxprivacy.policy.tables.place_files import too_many
+from dxprivacy.policy.tables.place_files import PlacesFile, too_many
 from dxprivacy.policy.tables.table_keys import DAYS, HOURS, LENGTHS, MONTHS, MOST_VALUES, Keys, divide
 from dxprivacy.policy.toml_file import UNPRINTABLE
 from dxprivacy.universe.attributes.attribute import Attribute
@@ -18,11 +18,62 @@ from dxprivacy.universe.attributes.dates import Dates
 from dxprivacy.universe.attributes.integers import Integers
 from dxprivacy.universe.attributes.series_of_numbers import Series
 from dxprivacy.universe.attributes.times import DAY as DAY_SECONDS
-from dxprivacy.universe.attributes.times import Times
-from dxprivacy.universe.attributes.weekdays import Weekdays
+from dxprivacy.universe.attributes.times import Times, Weekdays
 from dxprivacy.universe.reading.calendar import DAY, Step
 from dxprivacy.universe.reading.text_formats import as_date
 from dxprivacy.universe.universe import Universe
+
+# -- `coordinates = ["lat", "lon"]`: the two columns of numbers by which a row finds its place -------------------------
+
+
+EXAMPLE = 'coordinates = ["lat", "lon"]'
+_BY_ID = ("trim", "fold_case", "aliases")
+
+
+def two_columns(keys: Keys) -> tuple[str, str]:
+    """The columns, in the order of the numbers: latitude first, or x."""
+    given = keys.table.get("coordinates")
+    if (
+        not isinstance(given, list)
+        or len(given) != 2
+        or len({str(column) for column in given}) != 2
+        or not all(isinstance(c, str) and c.strip() and not UNPRINTABLE.search(c) for c in given)
+    ):
+        what = "coordinates names two columns: of latitudes and of longitudes, or of x and y"
+        raise keys.error(what, "coordinates", [EXAMPLE])
+    if "column" in keys:
+        what = "coordinates stand in two columns, which coordinates names; column means nothing here"
+        raise keys.error(what, "column", [EXAMPLE])
+    return given[0], given[1]
+
+
+def nearest(keys: Keys, places: PlacesFile) -> dict[str, Any]:
+    """What makes places of a list the nearest ones of rows."""
+    for key in _BY_ID:
+        if key in keys:
+            what = f"{key} is about how ids are written; rows that find their place by coordinates tell none"
+            raise keys.error(what, key, [("leave it out", ""), (f"leave out {EXAMPLE}", "where a column tells the id")])
+    if places.coordinates.shape[1] != 2:
+        what = f"places in {places.coordinates.shape[1]} dimensions cannot be found by two columns"
+        raise keys.error(what, "coordinates", [("columns x and y alone", "in the points file")])
+    reach = None
+    if "reach" in keys and places.geographic:
+        reach = keys.length(keys["reach"], "reach", KILOMETERS, "50 km")
+    elif "reach" in keys:
+        reach = keys.number(keys["reach"], "reach", hints=[("reach = 50", "in the unit of the coordinates")])
+    return {"columns": two_columns(keys), "earth": places.geographic, "reach": reach}
+
+
+def require_by_id(keys: Keys) -> None:
+    """Where a column tells the id of a place, there are no numbers to be read, and no way to go."""
+    for key in ("format", "reach"):
+        if key in keys:
+            what = f"{key} is for places that are found by coordinates; here a column tells their ids"
+            raise keys.error(what, key, [(EXAMPLE, "two columns of numbers"), ("leave it out", "")])
+
+
+# -- Ordered attributes of a policy ------------------------------------------------------------------------------------
+
 
 Price = tuple[Exact, Fraction | None]
 """What one step of an ordered attribute costs, and the cap."""
@@ -174,9 +225,9 @@ def weekdays(keys: Keys) -> tuple[Attribute, Metric]:
     attribute = Weekdays(**_zone(keys), **keys.common())
     universe, epsilon = Universe([attribute]), keys.epsilon()
     if "per" not in keys:
-        if "at_most" in keys:
+        if "max_epsilon" in keys:
             raise keys.error(
-                "at_most means nothing without per", "at_most", [('per = "1 day"', "on the ring of a week")]
+                "max_epsilon means nothing without per", "max_epsilon", [('per = "1 day"', "on the ring of a week")]
             )
         return attribute, attribute_metrics.discrete(universe, epsilon, other)
     price = divide(epsilon, keys.length(keys["per"], "per", DAYS, "1 day"))

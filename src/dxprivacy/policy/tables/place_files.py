@@ -16,7 +16,7 @@ import numpy as np
 
 from dxprivacy.errors import Hint, PolicyError, did_you_mean
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.formats.reading_files import read_text
+from dxprivacy.formats.file_access import read_text
 from dxprivacy.policy.tables.table_keys import MOST_LISTED
 from dxprivacy.policy.toml_file import UNPRINTABLE
 from dxprivacy.universe.attributes.attribute import OTHER, Property
@@ -106,14 +106,14 @@ def too_many(what: str, kind: str, values: int, most: int) -> PolicyError:
     return PolicyError(f"{what} has {values:,} values; an attribute may have {most:,} at most", hints=[_FEWER[kind]])
 
 
-def _facts(table: "_Table", without: Sequence[str], units: Mapping[str, str]) -> tuple[Property, ...]:
+def _facts(table: "_PlaceTable", without: Sequence[str], units: Mapping[str, str]) -> tuple[Property, ...]:
     """The further columns."""
     return tuple(
         Property(name, tuple(table.column(name)), units.get(name, "")) for name in table.header if name not in without
     )
 
 
-class _Table(NamedTuple):
+class _PlaceTable(NamedTuple):
     path: Path
     header: list[str]
     rows: list[list[str]]
@@ -127,7 +127,9 @@ class _Table(NamedTuple):
         return PolicyError(what, where=f"{self.path}:{self.lines[row]}", hints=[hint])
 
 
-def _read(path: Path, row: str = "point", example: str = "id,latitude,longitude", most: int | None = None) -> _Table:
+def _read(
+    path: Path, row: str = "point", example: str = "id,latitude,longitude", most: int | None = None
+) -> _PlaceTable:
     rows, lines = [], []
     most = MOST_LISTED if most is None else most
     try:
@@ -148,12 +150,10 @@ def _read(path: Path, row: str = "point", example: str = "id,latitude,longitude"
             "not a CSV file in UTF-8", where=str(path), hints=["save it as UTF-8, with commas and a header line"]
         ) from None
     if len(rows) > most + 1:
-        raise PolicyError(
-            f"more than {most:,} {row}s", where=str(path), hints=["leave out what no question will ask for"]
-        )
+        raise PolicyError(f"more than {most:,} {row}s", where=str(path), hints=["leave out what no query will ask for"])
     if len(rows[0] if rows else ()) > MOST_COLUMNS:
         what = f"{len(rows[0]):,} columns; a file of {row}s may have {MOST_COLUMNS:,}"
-        raise PolicyError(what, where=f"{path}:{lines[0]}", hints=["leave out what no question will ask for"])
+        raise PolicyError(what, where=f"{path}:{lines[0]}", hints=["leave out what no query will ask for"])
     if len(rows) < 2:
         what = f"needs a header line and at least one {row}"
         raise PolicyError(what, where=str(path), hints=[(example, "for example")])
@@ -161,7 +161,7 @@ def _read(path: Path, row: str = "point", example: str = "id,latitude,longitude"
     if len(set(header)) != len(header) or "" in header:
         hint = "rename one of them" if "" not in header else "give every column a name"
         raise PolicyError("column names must be different and not empty", where=f"{path}:{lines[0]}", hints=[hint])
-    table = _Table(path, header, rows[1:], lines[1:])
+    table = _PlaceTable(path, header, rows[1:], lines[1:])
     for k, fields in enumerate(table.rows):
         if len(fields) != len(header):
             what = f"{len(fields)} fields instead of {len(header)}"
@@ -202,7 +202,7 @@ def _identifier(header: list[str], wanted: str, path: Path) -> str:
     return wanted or ("id" if "id" in header else header[0])
 
 
-def _require_ids(table: _Table, key: str) -> None:
+def _require_ids(table: _PlaceTable, key: str) -> None:
     """Ids are what data cells are compared with: each once, none empty, none that we need ourselves."""
     seen: dict[str, int] = {}
     for k, entry in enumerate(table.column(key)):
@@ -232,7 +232,7 @@ def _coordinate_names(header: list[str], path: Path) -> tuple[list[str], bool]:
     )
 
 
-def _numbers(table: _Table, name: str, most: float) -> Floats:
+def _numbers(table: _PlaceTable, name: str, most: float) -> Floats:
     out = np.empty(len(table.rows))
     for k, entry in enumerate(table.column(name)):
         try:

@@ -80,11 +80,11 @@ class Keys:
             out["complete"] = self["complete"]
         return out
 
-    def one_of(self, key: str, choices: Mapping[str, str], usual: str) -> str:
+    def one_of(self, key: str, meanings: Mapping[str, str], usual: str) -> str:
         """One of some words; each with what it means."""
         given = self.table.get(key, usual)
-        if not isinstance(given, str) or given not in choices:
-            hints = [(f'{key} = "{word}"', meaning) for word, meaning in choices.items()]
+        if not isinstance(given, str) or given not in meanings:
+            hints = [(f'{key} = "{word}"', meaning) for word, meaning in meanings.items()]
             raise self.error(f"{key} is {str(given)[:40]!r}", key, hints)
         return given
 
@@ -116,7 +116,9 @@ class Keys:
         if not isinstance(other, dict):
             raise self.error("other is a table", "other", [example])
         self.file.only(other, ("epsilon", "value"), self.section, "other")
-        epsilon = self.budget(other["epsilon"], "other", "other's epsilon") if "epsilon" in other else self.other_each
+        epsilon = (
+            self.parse_epsilon(other["epsilon"], "other", "other's epsilon") if "epsilon" in other else self.other_each
+        )
         if "value" not in other:
             return epsilon, None
         if not numbers:
@@ -127,7 +129,7 @@ class Keys:
             )
         return epsilon, self.number(other["value"], "other", "other's value", (-LENGTHS[1], LENGTHS[1]))
 
-    def budget(self, given: Any, key: str = "epsilon", what: str = "epsilon") -> Exact:
+    def parse_epsilon(self, given: Any, key: str = "epsilon", what: str = "epsilon") -> Exact:
         """An epsilon: 0, infinity, or a number of a sane size; of a row, where it was given for a person."""
         if isinstance(given, (dict, list)):
             raise self.error(f"{what} is one number here", key, ["epsilon = 1.0"])
@@ -139,21 +141,21 @@ class Keys:
 
     def epsilon(self) -> Exact:
         """The attribute's epsilon."""
-        return self.budget(self["epsilon"])
+        return self.parse_epsilon(self["epsilon"])
 
     def cap(self, epsilon: Exact, step: Exact = 0) -> Fraction | None:
-        """`at_most`: no two values get more than this; `step` is the least that two values are apart, if known."""
-        if "at_most" not in self:
+        """`max_epsilon`: no two values get more than this; `step` is the least that two values are apart, if known."""
+        if "max_epsilon" not in self:
             return None
-        cap = self.budget(self["at_most"], "at_most", "at_most")
+        cap = self.parse_epsilon(self["max_epsilon"], "max_epsilon", "max_epsilon")
         if not 0 < cap < math.inf or epsilon == 0:
-            raise self.error("at_most must be positive and finite", "at_most", ["at_most = 3"])
+            raise self.error("max_epsilon must be positive and finite", "max_epsilon", ["max_epsilon = 3"])
         if cap < step:
             raise self.error(
-                f"at_most is below one step, which has ε {float(step * self.rows_each):.4g}: per would mean nothing",
-                "at_most",
+                f"max_epsilon is below one step (ε {float(step * self.rows_each):.4g}): per would mean nothing",
+                "max_epsilon",
                 [
-                    (f"at_most = {float(3 * step * self.rows_each):.4g}", "more than one step"),
+                    (f"max_epsilon = {float(3 * step * self.rows_each):.4g}", "more than one step"),
                     ("values = […]", "the same ε for every two values"),
                 ],
             )

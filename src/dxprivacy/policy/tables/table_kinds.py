@@ -6,11 +6,9 @@ from typing import Any
 
 from dxprivacy.errors import Hint, UsageError
 from dxprivacy.metrics import Metric
-from dxprivacy.policy.tables.grid_kind import grid
-from dxprivacy.policy.tables.listed_kinds import graph, points, values
+from dxprivacy.policy.tables.listed_kinds import EXAMPLE as ORDER
+from dxprivacy.policy.tables.listed_kinds import graph, grid, order, points, values
 from dxprivacy.policy.tables.number_kinds import dates, hours, integers, numbers, weekdays
-from dxprivacy.policy.tables.ordered_kinds import EXAMPLE as ORDER
-from dxprivacy.policy.tables.ordered_kinds import order
 from dxprivacy.policy.tables.table_keys import Keys
 from dxprivacy.universe.attributes.attribute import Attribute
 
@@ -30,7 +28,7 @@ _READ_STRICTLY = dict.fromkeys(
 
 
 @dataclass(frozen=True)
-class Table:
+class PolicyTable:
     """A kind of table, known by the key of that name."""
 
     build: Callable[[Keys], tuple[Attribute, Metric]]
@@ -40,8 +38,8 @@ class Table:
     names_a_file: bool = False  # if its key has a text; no output may ever replace the file
 
 
-TABLES: dict[str, Table] = {
-    "values": Table(
+TABLES: dict[str, PolicyTable] = {
+    "values": PolicyTable(
         values,
         'values = ["M", "F"]',
         ("between", "declared_public", "id", "units", "complete", *_SPELLING),
@@ -53,10 +51,10 @@ TABLES: dict[str, Table] = {
             )
         },
     ),
-    "order": Table(
+    "order": PolicyTable(
         order,
         ORDER,
-        ("per", "at_most", "places", "declared_public", "complete", *_SPELLING),
+        ("per", "max_epsilon", "places", "declared_public", "complete", *_SPELLING),
         meaningless={
             "spacing": (
                 "where values stand is told by their places, not by the space between them",
@@ -64,46 +62,46 @@ TABLES: dict[str, Table] = {
             )
         },
     ),
-    "integers": Table(
+    "integers": PolicyTable(
         integers,
         "integers = [0, 120]",
-        ("per", "at_most", "format", "columns", "outside", "complete"),
+        ("per", "max_epsilon", "format", "columns", "outside", "complete"),
         _READ_STRICTLY,
     ),
-    "numbers": Table(
+    "numbers": PolicyTable(
         numbers,
         "numbers = [0, 200000]",
-        ("per", "at_most", "format", "columns", "step", "outside", "cell_value", "complete"),
+        ("per", "max_epsilon", "format", "columns", "step", "outside", "cell_value", "complete"),
         _READ_STRICTLY,
     ),
-    "dates": Table(
+    "dates": PolicyTable(
         dates,
         'dates = ["2026-01-01", "2026-12-31"]',
-        ("per", "at_most", "format", "columns", "timezone", "step", "outside"),
+        ("per", "max_epsilon", "format", "columns", "timezone", "step", "outside"),
         _READ_STRICTLY,
     ),
-    "weekdays": Table(weekdays, "weekdays = true", ("per", "at_most", "format", "timezone"), _READ_STRICTLY),
-    "hours": Table(
-        hours, "hours = [0, 24]", ("per", "at_most", "format", "timezone", "step", "circle"), _READ_STRICTLY
+    "weekdays": PolicyTable(weekdays, "weekdays = true", ("per", "max_epsilon", "format", "timezone"), _READ_STRICTLY),
+    "hours": PolicyTable(
+        hours, "hours = [0, 24]", ("per", "max_epsilon", "format", "timezone", "step", "circle"), _READ_STRICTLY
     ),
-    "points": Table(
+    "points": PolicyTable(
         points,
         'points = "cities.csv"',
-        ("per", "metric", "id", "units", "within", "at_most", "complete", *_BY_COORDINATES, "reach", *_SPELLING),
+        ("per", "metric", "id", "units", "threshold", "max_epsilon", "complete", *_BY_COORDINATES, "reach", *_SPELLING),
         names_a_file=True,
     ),
-    "grid": Table(
+    "grid": PolicyTable(
         grid,
         'grid = "5 km"',
-        ("box", "per", "metric", "within", "at_most", "complete", *_BY_COORDINATES),
+        ("box", "per", "metric", "threshold", "max_epsilon", "complete", *_BY_COORDINATES),
         _READ_STRICTLY,
     ),
-    "graph": Table(graph, 'graph = "friends.csv"', _SPELLING, names_a_file=True),
+    "graph": PolicyTable(graph, 'graph = "friends.csv"', _SPELLING, names_a_file=True),
 }
 """Each kind by the key that tells it."""
 
 
-def register(kind: str, table: Table) -> None:
+def register(kind: str, table: PolicyTable) -> None:
     """Let policy files have a further kind of table; its key may mean nothing else yet.
 
     >>> register("step", TABLES["graph"])

@@ -1,11 +1,11 @@
 """Which pairs have to be looked at: a covering of all pairs by few.
 
-`L <= d` on a set of pairs whose shortest paths make up d implies it everywhere (MATH section 1).  Structure makes that
+`L <= d` on a set of pairs whose shortest paths make up d implies it everywhere.  Structure makes that
 set small, and the evaluation on it is the same for all metrics and losses:
 
 *one attribute*       the metric's own generators (neighbors on a line, otherwise all pairs);
 *sum of attributes*   pairs that differ in ONE attribute, which on a full product generate the sum;
-*classes*             values that no question tells apart are one; of a class pair only the closest pair matters;
+*classes*             values that no query tells apart are one; of a class pair only the closest pair matters;
 *lines*               of values that are all equally far apart, those that do not lie between two others;
 *contexts*            of the other attributes only what changes the effect of the move; of values that change it alike,
                       only the strongest: what is moved beside a weaker one is moved at least as much beside it;
@@ -13,7 +13,7 @@ set small, and the evaluation on it is the same for all metrics and losses:
 *alternatives*        of a loss that is the largest of several, each may be covered by itself: the pairs of all together
                       have its largest ratio.  Under a constant metric these are the ends of each row.
 
-Where contexts multiply beyond what can be enumerated, each question takes its own worst context: a sound upper bound,
+Where contexts multiply beyond what can be enumerated, each query takes its own worst context: a sound upper bound,
 labeled as such (the exact value is NP-hard there).
 """
 
@@ -26,15 +26,20 @@ import numpy as np
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.metrics import Metric, PseudoMetric
-from dxprivacy.metrics.closed_forms import Constant, Line
+from dxprivacy.metrics.closed_forms import Constant, LineMetric
 from dxprivacy.metrics.metric import BLOCK, Pairs, all_pairs
 from dxprivacy.metrics.with_other import WithAbsent, WithOther
-from dxprivacy.privacy.search.candidate_pairs import Cover, Loose, Move, Own
-from dxprivacy.privacy.search.contexts import worst_contexts_of
-from dxprivacy.privacy.search.line_ends import equally_far, line_ends, pairs_of_ends
+from dxprivacy.privacy.search.candidate_pairs import CandidatePairs, Cover, Loose, Own, standing_pairs, standing_records
 from dxprivacy.privacy.search.tree_search import MAX_WALKED, Walk, space_of
-from dxprivacy.privacy.search.value_classes import closest_between, in_space, reducible
-from dxprivacy.privacy.search.value_symmetry import standing_pairs, standing_records
+from dxprivacy.privacy.search.value_classes import (
+    closest_between,
+    equally_far,
+    in_space,
+    line_ends,
+    pairs_of_ends,
+    reducible,
+    worst_contexts_of,
+)
 from dxprivacy.universe.blocks import joint_classes
 from dxprivacy.universe.loss_terms import Term, Terms
 from dxprivacy.universe.universe import Universe
@@ -42,7 +47,7 @@ from dxprivacy.universe.universe import Universe
 MAX_PAIRS = 20_000_000
 MAX_ALL_PAIRS = 400_000_000
 MAX_PAIRS_OF_ATTRIBUTE = 100_000_000  # which are held all at once
-_MAX_EQUALLY_FAR = 4_000_000  # of one distance, where bounding each question loses little
+_MAX_EQUALLY_FAR = 4_000_000  # of one distance, where bounding each query loses little
 _FEW_COLUMNS = 300  # under one distance for all records; of more, it is tried whether some stand for all
 _CONSTANT_COLUMNS = 2_500
 EXCHANGED_FROM = 1_500  # classes of values that are all equally far apart
@@ -60,7 +65,7 @@ def largest_pairs(loss: PseudoMetric, metric: Metric, many: int, block: int = BL
 def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None, walks: bool = False) -> Cover:
     """The pairs that decide how `loss` compares with `metric`.
 
-    `most` is how many moves along one attribute are worth looking at, before each question is only bounded.  With
+    `most` is how many moves along one attribute are worth looking at, before each query is only bounded.  With
     `walks`, those along attributes of many points are left to be searched for, and not among the `pairs`.
     """
     alternatives = loss.alternatives
@@ -137,7 +142,7 @@ def _with_presence(inside: Cover, terms: Terms, metric: WithAbsent, few: int | N
                 raise _too_many()
             parts.append((part, _star(alone, metric.last)))
         own.append(tuple(parts))
-    return replace(inside, rule=f"{inside.rule}, and presence, upper bound per question", absences=(tuple(own),))
+    return replace(inside, rule=f"{inside.rule}, and presence, upper bound per query", absences=(tuple(own),))
 
 
 def _by_row(term: Term) -> Term:
@@ -145,12 +150,12 @@ def _by_row(term: Term) -> Term:
 
 
 def _too_many() -> NotCertified:
-    return NotCertified("a question over too many combinations to check", hints=["ask for fewer attributes"])
+    return NotCertified("a query over too many combinations to check", hints=["ask for fewer attributes"])
 
 
-def _star(cells: Ints, absent: int) -> Move:
+def _star(cells: Ints, absent: int) -> CandidatePairs:
     """Records against their absence."""
-    return Move(0, 1, ((cells, np.full(len(cells), absent, dtype=cells.dtype)),), np.zeros(1, dtype=np.int64))
+    return CandidatePairs(0, 1, ((cells, np.full(len(cells), absent, dtype=cells.dtype)),), np.zeros(1, dtype=np.int64))
 
 
 def _if_few(metric: Metric, few: int | None) -> Cover | None:
@@ -176,14 +181,14 @@ def _rule(metric: Metric) -> str:
 
 
 def _is_line(metric: Metric) -> bool:
-    return isinstance(metric.base if isinstance(metric, WithOther) else metric, Line)
+    return isinstance(metric.base if isinstance(metric, WithOther) else metric, LineMetric)
 
 
 def _sum_of_attributes(
     terms: Terms, metric: Metric, axes: Sequence[Metric], few: int | None, most: int, *, walks: bool
 ) -> Cover | None:
     universe = metric.universe
-    moves: list[Move] = []
+    moves: list[CandidatePairs] = []
     loose: list[Loose] = []
     walked: list[Walk] = []
     exchanged: list[int] = []
@@ -216,7 +221,7 @@ def _sum_of_attributes(
         stride = universe.strides[axis]
         pairs = sum(len(u) for u, _ in values)
         if contexts is not None and pairs * len(contexts) <= (max(most, pairs) if few is None else few):
-            moves.append(Move(axis, stride, values, contexts))
+            moves.append(CandidatePairs(axis, stride, values, contexts))
             continue
         if few is not None:
             return None
@@ -224,7 +229,7 @@ def _sum_of_attributes(
     if len(axes) == 1:
         rule = _rule(axes[0])
     else:
-        rule = "one attribute at a time" + (", upper bound per question" if loose or steep else "")
+        rule = "one attribute at a time" + (", upper bound per query" if loose or steep else "")
     return Cover(rule, tuple(moves), tuple(loose), walks=tuple(walked), exchanged=tuple(exchanged), steep=tuple(steep))
 
 
@@ -257,7 +262,7 @@ def _own(term: Term, axis: int, values: tuple[Pairs, ...], universe: Universe) -
         alone = worst_contexts_of([one], _others([one], axis), universe, MAX_ALL_PAIRS)
         if alone is None or pairs * len(alone) > MAX_ALL_PAIRS:
             raise _too_many()
-        own.append((part, Move(axis, universe.strides[axis], values, alone)))
+        own.append((part, CandidatePairs(axis, universe.strides[axis], values, alone)))
     return tuple(own)
 
 
@@ -283,7 +288,7 @@ def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
     if few is not None and count**2 > 2 * few:
         return None
     if count > _CONSTANT_COLUMNS:
-        return Cover("constant, upper bound per question", apart=(terms,))
+        return Cover("constant, upper bound per query", apart=(terms,))
     cells = universe.numbered([0])
     for axis, values in zip(axes, chosen, strict=True):
         cells = (cells[:, None] + universe.offsets(axis, values)).ravel()
@@ -296,4 +301,4 @@ def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
 
 def _at_one_place(rule: str, pairs: tuple[Pairs, ...]) -> Cover:
     """Pairs of cells as they are."""
-    return Cover(rule, (Move(0, 1, pairs, np.zeros(1, dtype=np.int64)),))
+    return Cover(rule, (CandidatePairs(0, 1, pairs, np.zeros(1, dtype=np.int64)),))

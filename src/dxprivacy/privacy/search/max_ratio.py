@@ -12,20 +12,19 @@ from fractions import Fraction
 import numpy as np
 
 from dxprivacy.errors import MetricError, NotCertified
-from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.exact.checked import highest, numbers_only
+from dxprivacy.exact.arrays import Floats, Ints, highest, numbers_only
 from dxprivacy.exact.rounding import Exact
 from dxprivacy.metrics import Metric, PseudoMetric
 from dxprivacy.metrics.closed_forms import Constant
 from dxprivacy.metrics.metric import BLOCK, Pairs, all_pairs
 from dxprivacy.metrics.with_other import present
 from dxprivacy.privacy.costs import FINER, RowsCost, SumCost
-from dxprivacy.privacy.proportional_loss import Flat
-from dxprivacy.privacy.search.candidate_pairs import Cover, Loose, Move
+from dxprivacy.privacy.proportional_loss import ProportionalLoss
+from dxprivacy.privacy.search.candidate_pairs import CandidatePairs, Cover, Loose
 from dxprivacy.privacy.search.generating_pairs import cover
-from dxprivacy.privacy.search.restriction import only_along
+from dxprivacy.privacy.search.value_classes import only_along
 from dxprivacy.privacy.search.worst_case import WorstCase
-from dxprivacy.universe.loss_terms import Part, Terms
+from dxprivacy.universe.loss_terms import LossPart, Terms
 from dxprivacy.wording import repr_of_half_built
 
 _TINIEST = 2.0**-1074  # no float above 0 is smaller
@@ -63,7 +62,7 @@ def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
     A pair at distance 0 that the loss separates makes it infinite.
 
     >>> import dxprivacy as dx
-    >>> plan = dx.plan([[1, 1, 0]], dx.metrics.line(3, 1), share="50%")
+    >>> plan = dx.plan([[1, 1, 0]], dx.metrics.line(3, 1), budget="50%")
     >>> max_ratio(plan.cost, plan.metric).upper  # what the plan spends, as a part of the policy
     Fraction(1, 2)
     """
@@ -73,9 +72,9 @@ def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
 
 def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
     if loss.universe != metric.universe:
-        raise MetricError("the question and the metric speak about different universes")
-    if isinstance(loss, (RowsCost, SumCost)) and loss.wholes:
-        return _beside_wholes(loss, metric)
+        raise MetricError("the query and the metric speak about different universes")
+    if isinstance(loss, (RowsCost, SumCost)) and loss.proportional:
+        return _beside_proportional(loss, metric)
     plan = _widest(loss, metric) or cover(loss, metric, walks=True)
     search = _Search(loss, metric)
     for i, j in plan.pairs(_block(loss)):
@@ -105,7 +104,7 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
             if value > lower:
                 lower, witness = value / (1 + metric.slack), pair
     for along, terms in plan.steep:
-        if (told := _told_apart_at_zero(along, terms, metric)) is not None and loss.exact(*told) > 0:
+        if (told := _separated_at_zero(along, terms, metric)) is not None and loss.exact(*told) > 0:
             return Bound(math.inf, math.inf, told, plan.rule)
         upper = highest(upper, _steep(along, terms, loss))
     if plan.absences:
@@ -118,9 +117,9 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
     return Bound(upper, lower, (min(witness), max(witness)) if witness else None, plan.rule)
 
 
-def _beside_wholes(loss: RowsCost | SumCost, metric: Metric) -> Bound:
+def _beside_proportional(loss: RowsCost | SumCost, metric: Metric) -> Bound:
     """Counts of people and maps take the same part of every distance: so much more than what is told by pairs."""
-    flat, rows, called = loss.flat_under(metric), loss.by_pairs, " and ".join(sorted(loss.wholes))
+    flat, rows, called = loss.flat_under(metric), loss.by_pairs, " and ".join(sorted(loss.proportional))
     found = []
     for part, only in _parts(flat, metric):
         one = Bound(Fraction(0), Fraction(0), None, called)
@@ -134,7 +133,7 @@ def _beside_wholes(loss: RowsCost | SumCost, metric: Metric) -> Bound:
     return replace(best, upper=highest(*(one.upper for one in found)))
 
 
-def _parts(flat: Flat, metric: Metric) -> list[tuple[Exact, Metric]]:
+def _parts(flat: ProportionalLoss, metric: Metric) -> list[tuple[Exact, Metric]]:
     """Metrics that have all generators between them, and the part of their distances that is taken as a whole.
 
     Along single attributes parts are taken only where distances add up over these.
@@ -156,7 +155,7 @@ def _widest(loss: PseudoMetric, metric: Metric) -> Cover | None:
     if len(parts) != 1 or parts[0].largest:
         return None
     pairs = parts[0].block.widest(parts[0].weights, absent=metric.universe.absent is not None)
-    return None if pairs is None else Cover("constant", (Move(0, 1, (pairs,), np.zeros(1, dtype=np.int64)),))
+    return None if pairs is None else Cover("constant", (CandidatePairs(0, 1, (pairs,), np.zeros(1, dtype=np.int64)),))
 
 
 def _block(loss: PseudoMetric) -> int:
@@ -252,12 +251,12 @@ def _exact_losses(loss: PseudoMetric, i: Ints, j: Ints) -> Iterable[Exact]:
 
 
 def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pairs | None]:
-    """Each question in its own worst context: an upper bound, and pairs that come close to it."""
+    """Each query in its own worst context: an upper bound, and pairs that come close to it."""
     slack = 1.0 + 4.0 * (loss.error + metric.error) + 2.0**-48
     best, at = 0.0, 0
     u, v = (np.concatenate([pair[side] for pair in part.values]) for side in (0, 1))
     total = np.zeros(len(u))
-    argument: list[tuple[Move, Ints]] = []
+    argument: list[tuple[CandidatePairs, Ints]] = []
     for own in part.terms:
         largest = np.zeros(len(u))  # of the term's parts, each in its worst context
         for piece, move in own:
@@ -290,20 +289,20 @@ def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pair
 
 
 def _steep(along: Metric, terms: Terms, loss: PseudoMetric) -> Exact:
-    """Each question by itself: the most it can ever show, against the least distance of the attribute's values."""
+    """Each query by itself: the most it can ever show, against the least distance of the attribute's values."""
     total = highest(sum(term.reach() for term in terms))
     near = along.closest
     if not total:
         return Fraction(0)
-    if math.isinf(total) or along.identical:  # of which not all are known: some question may tell them apart
+    if math.isinf(total) or along.identical:  # of which not all are known: some query may tell them apart
         return math.inf
     if near is None:  # all distances are infinite, and ask for nothing
         return Fraction(0)
     return Fraction(total) * Fraction(1.0 + 8.0 * loss.error + 2.0**-48) / Fraction(along.exact(*near.pair))
 
 
-def _told_apart_at_zero(along: Metric, terms: Terms, metric: Metric) -> tuple[int, int] | None:
-    """Two records that differ in one attribute, by nothing according to the policy, and not so to some question."""
+def _separated_at_zero(along: Metric, terms: Terms, metric: Metric) -> tuple[int, int] | None:
+    """Two records that differ in one attribute, by nothing according to the policy, and not so to some query."""
     axes = present(metric).axes
     if axes is None or not along.identical:
         return None
@@ -318,7 +317,7 @@ def _told_apart_at_zero(along: Metric, terms: Terms, metric: Metric) -> tuple[in
 
 
 def _absences(plan: Cover, loss: PseudoMetric, metric: Metric) -> Exact:
-    """Each question by itself: the most that the presence of one record can show, added up."""
+    """Each query by itself: the most that the presence of one record can show, added up."""
     total = highest(
         *(
             sum(highest(*(_top(part, move, _block(loss)) for part, move in own)) for own in terms)
@@ -331,7 +330,7 @@ def _absences(plan: Cover, loss: PseudoMetric, metric: Metric) -> Exact:
     return Fraction(total) * Fraction(slack) / Fraction(metric.exact(0, metric.universe.size - 1))
 
 
-def _top(part: Part, move: Move, block: int) -> float:
+def _top(part: LossPart, move: CandidatePairs, block: int) -> float:
     return highest(*(float(part.pairwise(i, j).max(initial=0.0)) for i, j in move.pairs(block)))
 
 
@@ -347,7 +346,7 @@ def largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
 def _largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
     if loss.alternatives is not None:
         value, pair = WorstCase(loss.universe).plus(loss.terms).found
-        besides = loss.of_wholes if isinstance(loss, (RowsCost, SumCost)) else 0.0
+        besides = loss.of_proportional if isinstance(loss, (RowsCost, SumCost)) else 0.0
         return highest(value) * (1.0 + 8.0 * loss.error) + highest(besides), pair
     best, witness = 0.0, None
     for i, j in cover(loss, Constant(loss.universe, Fraction(1))).pairs(_block(loss)):
@@ -372,7 +371,7 @@ def _reaches(plan: Cover, loss: PseudoMetric) -> float:
 
 
 def _apart(plan: Cover, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Exact, tuple[int, int] | None]:
-    """A constant metric and too many columns: the questions' reaches add up to an upper bound."""
+    """A constant metric and too many columns: the queries' reaches add up to an upper bound."""
     total = _reaches(plan, loss)
     last = metric.universe.size - 1
     sample = np.unique(metric.universe.numbered([k * last // 699 for k in range(700)]))

@@ -19,7 +19,7 @@ from dxprivacy.metrics.metric import BLOCK, Pairs
 from dxprivacy.metrics.with_other import WithOther
 from dxprivacy.trees import Dense, Labels, Numerator, PointTree, Scalar, closest_across, largest_ratio, largest_ratios
 from dxprivacy.universe.blocks import Block, MatrixRows, OneHot, Rows
-from dxprivacy.universe.loss_terms import Part, Term
+from dxprivacy.universe.loss_terms import LossPart, Term
 from dxprivacy.universe.universe import Universe
 
 MAX_WALKED = 1 << 26  # points times contexts
@@ -30,7 +30,7 @@ Feature = Scalar | Labels | Dense
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
+class SearchSpace:
     """An attribute's values as points: those of the tree, and the others."""
 
     metric: Metric
@@ -54,12 +54,12 @@ class Space:
             yield np.array([a]), np.array([b])
 
 
-def _space(along: Metric) -> Space | None:
+def _space(along: Metric) -> SearchSpace | None:
     tree = along.base.tree if isinstance(along, WithOther) and along.radius > 0 else along.tree
-    return None if tree is None else Space(along, tree)
+    return None if tree is None else SearchSpace(along, tree)
 
 
-def space_of(along: Metric, terms: Sequence[Term]) -> Space | None:
+def space_of(along: Metric, terms: Sequence[Term]) -> SearchSpace | None:
     """Where a walk can tell the largest ratio; None where all pairs have to be looked at."""
     size = along.universe.size
     for term in terms:
@@ -132,7 +132,7 @@ class Walk:
 
     axis: int
     universe: Universe
-    space: Space
+    space: SearchSpace
     contexts: Ints
     terms: tuple[Term, ...]
 
@@ -264,7 +264,7 @@ class _Table:
         return [Labels(tree, rows, self.values, self.weights, largest=self.largest)]
 
 
-def _seen(part: Part, cells: Ints) -> _Rows | _Table:
+def _seen(part: LossPart, cells: Ints) -> _Rows | _Table:
     block = part.block
     if isinstance(block, OneHot):
         rows, values = block.place(cells)

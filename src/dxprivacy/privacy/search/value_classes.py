@@ -1,14 +1,22 @@
-"""Values that no question tells apart are one class; of two classes only the closest pairs matter."""
+"""Values that no query tells apart are one class; of two classes only the closest pairs matter."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
 
+from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.metrics import Metric
+from dxprivacy.metrics.attribute_sum import AttributeSum
 from dxprivacy.metrics.closed_forms import Constant
 from dxprivacy.metrics.metric import BLOCK, Pairs
+from dxprivacy.metrics.with_other import WithAbsent, WithOther, present
 from dxprivacy.privacy.search.tree_search import closest_in_space
+from dxprivacy.universe.blocks import joint_classes
+from dxprivacy.universe.blocks.block import classes_of_rows
+from dxprivacy.universe.loss_terms import Term
+from dxprivacy.universe.universe import Universe
 
 _DENSE_CLASSES = 2_000
 _FEW_CLASSES = 256
@@ -77,3 +85,143 @@ def _crossing(metric: Metric, classes: Ints, count: int) -> Iterator[tuple[Ints,
         u, v, a, b = (x[across][finite] for x in (u, v, a, b))
         if len(u):
             yield u, v, np.minimum(a, b) * count + np.maximum(a, b), d[finite]
+
+
+# -- What else a record is while one of its attributes moves: of all combinations, those that can make a difference ----
+
+
+_MOST_COMPARED = 20_000_000
+
+
+def contexts_of(terms: Sequence[Term], axes: Sequence[int], universe: Universe, limit: int) -> Ints | None:
+    """Representative values of the given attributes, as offsets of the cell index: all that changes a loss elsewhere.
+
+    None if there are more than `limit`.
+    """
+    classes = [[t.context(axis) for t in terms if axis in t.axes] for axis in axes]
+    chosen = [representatives(joint_classes(c, universe.shape[axis])) for axis, c in zip(axes, classes, strict=True)]
+    return _combined(chosen, axes, universe, limit)
+
+
+def worst_contexts_of(terms: Sequence[Term], axes: Sequence[int], universe: Universe, limit: int) -> Ints | None:
+    """Those among `contexts_of` that matter to a largest loss: beside any other, no move changes more."""
+    strengths = [[s for t in terms if axis in t.axes for s in t.strengths(axis)] for axis in axes]
+    chosen = [_strongest(s) for s in strengths]
+    return _combined(chosen, axes, universe, limit)
+
+
+def _combined(chosen: Sequence[Ints], axes: Sequence[int], universe: Universe, limit: int) -> Ints | None:
+    """Every combination of some values, as offsets of the cell index; None if there are more than `limit`."""
+    if math.prod(len(values) for values in chosen) > limit:
+        return None
+    offsets = universe.numbered([0])
+    for axis, values in zip(axes, chosen, strict=True):
+        offsets = (offsets[:, None] + universe.offsets(axis, values)).ravel()
+    return offsets
+
+
+def _strongest(strengths: Sequence[tuple[Ints, Ints]]) -> Ints:
+    """Values that no other one dominates: that is of the same kind to every part that it matters to, and stronger."""
+    if not strengths:
+        return np.zeros(1, dtype=np.int64)
+    kinds = np.stack([np.where(s > 0, k, -1) for k, s in strengths], axis=1)
+    sizes = np.stack([s for _, s in strengths], axis=1)
+    values = np.unique(np.hstack([kinds, sizes]), axis=0, return_index=True)[1]
+    # Of values that are of the same kinds to all parts, one may be the strongest to each of them.
+    alike = classes_of_rows(kinds[values])
+    most = np.zeros((int(alike.max()) + 1, sizes.shape[1]), dtype=np.int64)
+    np.maximum.at(most, alike, sizes[values])
+    top = (sizes[values] == most[alike]).all(axis=1)
+    covered = np.zeros(len(most), dtype=bool)
+    covered[alike[top]] = True
+    values = values[top | ~covered[alike]]
+    if len(values) ** 2 * sizes.shape[1] <= _MOST_COMPARED:  # and those that matter to fewer parts
+        kind, strength = kinds[values], sizes[values]
+        below = (strength[:, None] == 0) | ((kind[:, None] == kind) & (strength[:, None] <= strength))
+        under = below.all(axis=2)
+        np.fill_diagonal(under, val=False)
+        values = values[~under.any(axis=1)]
+    return np.sort(values).astype(np.int64)
+
+
+# -- Values on a line --------------------------------------------------------------------------------------------------
+# Of values that are all equally far apart only the ends matter, such as the least and the largest. Under one distance
+# the largest loss decides.  Where a record's column is A + x B, with all but the number x the same for some values of
+# an attribute (whatever the other attributes are), these columns lie on a line; a loss is convex along it, so from any
+# other column it is largest at an end.  That holds for all scales, and for all attributes at once: of values that are
+# told apart by several numbers, those remain that do not lie straight between two others.
+
+
+def equally_far(metric: Metric) -> int | None:
+    """How many values have one finite distance from one another: all, or all but `other`; None where they have not."""
+    base = metric.base if isinstance(metric, WithOther) else metric
+    if not isinstance(base, Constant) or base.has_infinite or metric.has_infinite:
+        return None
+    return base.universe.size
+
+
+def line_ends(terms: Sequence[Term], axis: int, size: int) -> Ints:
+    """Of the first `size` values of an attribute those that no other two have between them, in order."""
+    lines = [part.block.lines(axis) for term in terms for part in term.parts if axis in part.block.axes]
+    kinds = joint_classes([kinds[:size] for kinds, _ in lines], size)
+    numbers = {found.tobytes(): found for _, weights in lines if weights is not None for found in [weights[:size]]}
+    return ends_of(kinds, list(numbers.values()))
+
+
+def ends_of(kinds: Ints, numbers: Sequence[Ints]) -> Ints:
+    """Places of points that are of different kinds, or do not lie straight between two others of their kind.
+
+    >>> ends_of(np.array([0, 0, 0, 1]), [np.array([5, 9, 7, 7])]).tolist()
+    [0, 1, 3]
+    >>> ends_of(np.zeros(4, dtype=np.int64), [np.array([0, 1, 2, 3]), np.array([0, 1, 2, 2])]).tolist()
+    [0, 2, 3]
+    """
+    points = np.column_stack([kinds, *numbers])
+    order = np.lexsort(points.T[::-1])
+    new = np.append(True, (np.diff(points[order], axis=0) != 0).any(axis=1))  # of equal points the first
+    order = order[new]
+    alike = np.diff(points[order, 0]) == 0
+    step = np.diff(points[order, 1:], axis=0)
+    direction = step // np.maximum(np.gcd.reduce(step, axis=1, initial=0), 1)[:, None]
+    ends = np.ones(len(order), dtype=bool)
+    ends[1:-1] = ~(alike[1:] & alike[:-1] & (direction[1:] == direction[:-1]).all(axis=1))
+    return np.sort(order[ends])
+
+
+def pairs_of_ends(metric: Metric, ends: Ints, moving: Ints) -> Pairs:
+    """All pairs of some values that are told apart, and each with `other`."""
+    first, second = np.triu_indices(len(ends), 1)
+    u, v = ends[first], ends[second]
+    if isinstance(metric, WithOther):
+        u, v = np.concatenate([u, ends]), np.concatenate([v, np.full(len(ends), metric.last, dtype=np.int64)])
+    apart = np.flatnonzero(moving[u] != moving[v])
+    return u[apart], v[apart]
+
+
+# -- A metric along some attributes only: all others are public, so that nothing is asked about them -------------------
+
+
+def only_along(metric: Metric, axes: Container[int]) -> Metric:
+    """The same distances where records differ in these attributes alone, or in being there at all.
+
+    Pairs that differ in one attribute generate a sum over attributes, so that the largest ratio over several of these
+    metrics, which have all attributes between them, is that of the whole one.
+
+    >>> from dxprivacy.universe.attributes.listed_values import Values
+    >>> from dxprivacy.metrics import attributes
+    >>> from dxprivacy.universe.universe import Universe
+    >>> two = [Values(name=name, values=("x", "y"), has_other=False) for name in ("a", "b")]
+    >>> both = attributes(Universe(two), {"a": 1, "b": 2})
+    >>> only_along(both, (1,)).exact(0, 1), only_along(both, (1,)).exact(0, 2)
+    (Fraction(2, 1), inf)
+    """
+    base = present(metric)
+    own = base.axes
+    if own is None:
+        raise NotCertified("distances do not add up over attributes", hints=["this is a bug: please report it"])
+    if all(axis in axes for axis in range(len(own))):
+        found: Metric = base
+    else:
+        kept = [m if axis in axes else Constant(m.universe, math.inf) for axis, m in enumerate(own)]
+        found = kept[0] if len(kept) == 1 else AttributeSum(base.universe, kept)
+    return WithAbsent(metric.universe, found, metric.radius) if isinstance(metric, WithAbsent) else found

@@ -23,15 +23,15 @@ from functools import cached_property
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.privacy.search.line_ends import line_ends
-from dxprivacy.privacy.search.value_symmetry import never_more
+from dxprivacy.privacy.search.candidate_pairs import never_more
+from dxprivacy.privacy.search.value_classes import line_ends
 from dxprivacy.universe.blocks import AlongAxis, OneHot, joint_classes
-from dxprivacy.universe.loss_terms import Part, Term
+from dxprivacy.universe.loss_terms import LossPart, Term
 from dxprivacy.universe.universe import Universe
 
 MOST_COMBINATIONS = 2_500
 _MOST_ENDS = 2_500
-_MOST_LOSSES = 25_000_000  # between ends, to be worked out anew with every cost
+_MOST_LOSSES = 25_000_000  # between ends, to be worked out again with every cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ def _losses(term: Term, cells: Ints) -> Floats:
     return np.zeros((len(cells), len(cells))) if out is None else out
 
 
-def _part_losses(part: Part, cells: Ints) -> Floats:
+def _part_losses(part: LossPart, cells: Ints) -> Floats:
     finite = bool(np.isfinite(part.weights).all())
     if isinstance(part.block, OneHot) and not part.largest and finite:
         row, value = part.block.place(cells)

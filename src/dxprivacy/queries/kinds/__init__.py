@@ -1,5 +1,5 @@
 """One file per kind of query.
 
-In reading order: `number_lines`, `maps`, `map_limits`, `densities`, `matrix_query`, `explicit_rows`, `intervals`,
-`soft_counts`, `soft_regions`, `counts`, `marginals`, `quantiles`, `sums`, `ratios`, `spreads`.
+In reading order: `quantiles`, `maps`, `densities`, `matrix_query`, `marginals`, `soft_counts`, `soft_regions`,
+`counts`, `sums`, `ratios`, `spreads`.
 """

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
 from dxprivacy.exact.rounding import number_text
 from dxprivacy.queries.grouped import Grouped
 from dxprivacy.queries.grouping import Reference
 from dxprivacy.queries.kinds.maps import in_kilometers
-from dxprivacy.queries.kinds.number_lines import STRETCH
+from dxprivacy.queries.kinds.quantiles import STRETCH
 from dxprivacy.queries.kinds.soft_counts import soft_counts, soft_line
 from dxprivacy.queries.kinds.soft_regions import region_map, soft_places, soft_regions, soft_words
-from dxprivacy.queries.query import Question, placed
+from dxprivacy.queries.query import Query, placed
 from dxprivacy.universe.answers import Linear
 from dxprivacy.universe.blocks import PeopleTable
 from dxprivacy.universe.universe import Universe
@@ -20,7 +20,7 @@ from dxprivacy.universe.workload import Answer, Workload
 
 
 @dataclass(frozen=True)
-class Count(Question):
+class Count(Query):
     """How many records fulfil the conditions, possibly by groups.
 
     With a `blur`, borders between numbers or places are soft; `lengths` of places are kilometers on the Earth.
@@ -38,9 +38,9 @@ class Count(Question):
 
     def settled(self) -> "Count":
         if self.blur is not None and self.blur < 0:
-            raise QuestionError("a blur is not negative", hints=[("blur 0", "borders as they are")])
+            raise QueryError("a blur is not negative", hints=[("blur 0", "borders as they are")])
         if self.lengths and self.blur is None:
-            raise QuestionError("a unit of length of what?", hints=[("blur 20 km", "soft borders between places")])
+            raise QueryError("a unit of length of what?", hints=[("blur 20 km", "soft borders between places")])
         return replace(self, blur=None, lengths="") if self.blur == 0 else self
 
     def places(self, universe: Universe) -> Reference | None:
@@ -71,7 +71,7 @@ class Count(Question):
 
 
 @dataclass(frozen=True)
-class CountPeople(Question):
+class CountPeople(Query):
     """How many people have at least one row that fulfils the conditions, possibly by groups; of those that are kept."""
 
     ask = "people"
@@ -80,9 +80,9 @@ class CountPeople(Question):
 
     def rows_on(self, universe: Universe) -> Workload:
         if universe.people is None:
-            raise QuestionError(
+            raise QueryError(
                 "people are counted where they may have several rows",
-                where=f"question “{self}”",
+                where=f"query “{self}”",
                 hints=[("count", "counts records"), ('[people] key = "patient"', "in the policy: whose row it is")],
             )
         found = Grouped.of(self, universe)
@@ -95,6 +95,6 @@ def answers_of(found: Grouped, *, first: int = 0, called: str = "") -> Iterator[
 
     Each is made once, as it will be: a table may have hundreds of thousands.
     """
-    one, within = Fraction(1), found.question.within
+    one, within = Fraction(1), found.query.within
     for row, (label, groups) in enumerate(zip(found.labels, found.places, strict=True), first):
         yield Answer(called + label, 0, Linear(row, one), "", within, one, groups)

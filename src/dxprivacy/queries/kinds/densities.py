@@ -7,20 +7,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.errors import QueryError, TooLarge
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.rounding import number_text
 from dxprivacy.queries.grouped import Grouped, Groups
 from dxprivacy.queries.grouping import Reference, resolve
-from dxprivacy.queries.kinds.map_limits import require_few_cells, require_few_parts
-from dxprivacy.queries.kinds.maps import Map, in_kilometers, measured_on_earth
-from dxprivacy.queries.kinds.number_lines import STRETCH, Line, beside, between
-from dxprivacy.queries.query import Question, placed
+from dxprivacy.queries.kinds.maps import Map, in_kilometers, measured_on_earth, require_few_cells, require_few_parts
+from dxprivacy.queries.kinds.quantiles import STRETCH, NumberLine, beside, between
+from dxprivacy.queries.query import Query, placed
 from dxprivacy.universe.answers import Linear
 from dxprivacy.universe.attributes.listed_points import Points
 from dxprivacy.universe.blocks import Block, Blurred, SoftTable
 from dxprivacy.universe.blocks.soft_tables import MOST_ENTRIES
-from dxprivacy.universe.ordering.order import Cells, Singles
+from dxprivacy.universe.ordering.order import OrderedBins, Singles
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Answer, Workload
 
@@ -29,7 +28,7 @@ _USUAL_CELLS = 40  # where nobody says how wide they are, and no plan has chosen
 
 
 @dataclass(frozen=True)
-class Density(Question):
+class Density(Query):
     """Counts by cells, `every` so far, of a line or a map.
 
     Along a line a record counts evenly over 3.5 times `width` around its number; on a map by a bell around its place,
@@ -53,7 +52,7 @@ class Density(Question):
         for name, given in (("width", self.width), ("every", self.every)):
             if given is not None and given <= 0:
                 hints = [(f"histogram {self.of}", "counts as they are, without width")] if name == "width" else []
-                raise QuestionError(f"{name} is {number_text(given)}; it must be more than 0", hints=hints)
+                raise QueryError(f"{name} is {number_text(given)}; it must be more than 0", hints=hints)
         return self
 
     def places(self, universe: Universe) -> Reference | None:
@@ -72,18 +71,18 @@ class Density(Question):
             require_few_cells(drawn, beside(found, ref.axis).rows, chosen=self.width is None)
         return drawn
 
-    def line(self, universe: Universe) -> Line:
+    def line(self, universe: Universe) -> NumberLine:
         """The numbers that it is about."""
         ref = resolve(self.of, universe)
         if self.lengths:
             what = f"{ref.name} is no place: km, m and miles lie between places"
             hints = [("width N", f"without a unit: in that of {ref.name}")]
-            raise QuestionError(what, where=f"question “{self}”", hints=hints)
+            raise QueryError(what, where=f"query “{self}”", hints=hints)
         series = ref.fact is not None and ref.entry is not None
         if ref.numbers is None or series or not isinstance(ref.attribute.order(ref.fact), Singles):
             hints = [(f"count by {self.of}", "")]
-            raise QuestionError(f"{ref.name} has no numbers in an order", where=f"question “{self}”", hints=hints)
-        return Line(ref, by_middles=True)
+            raise QueryError(f"{ref.name} has no numbers in an order", where=f"query “{self}”", hints=hints)
+        return NumberLine(ref, by_middles=True)
 
     def remarks(self, universe: Universe) -> list[str]:
         """Whom it leaves out, and what is counted."""
@@ -107,15 +106,15 @@ class Density(Question):
             "soft; intervals are for these counts"
         )
 
-    def _width(self, line: Line) -> Fraction:
+    def _width(self, line: NumberLine) -> Fraction:
         span = line.ends[1] - line.ends[0]
         if not span:
-            raise QuestionError(f"{line.ref.name} has a single value", where=f"question “{self}”")
+            raise QueryError(f"{line.ref.name} has a single value", where=f"query “{self}”")
         width = self.width or span / (_USUAL_CELLS // 2)
         if width > span:
-            raise QuestionError(
+            raise QueryError(
                 f"a width of {number_text(width)} is wider than the range of {line.ref.name}, {number_text(span)}",
-                where=f"question “{self}”",
+                where=f"query “{self}”",
             )
         return width
 
@@ -126,7 +125,7 @@ class Density(Question):
         ref = self.line(universe).ref if places is None else places
         if found.sizes.get(ref.axis, 1) > 1:
             hints = [(f"count by {', '.join(self.by)}", "groups instead of a map")]
-            raise QuestionError(f"{self.called} by groups of itself", where=f"question “{self}”", hints=hints)
+            raise QueryError(f"{self.called} by groups of itself", where=f"query “{self}”", hints=hints)
         if ref.attribute.has_other:
             found.leave_out_other(ref)
         block, cells = self._on_line(found) if places is None else self._over_places(found, ref)
@@ -161,34 +160,34 @@ class Density(Question):
         first, second = drawn.names
         return block, [((first, a), (second, b)) for a in drawn.labels[0] for b in drawn.labels[1]]
 
-    def _edges(self, line: Line, every: Fraction) -> list[Fraction]:
+    def _edges(self, line: NumberLine, every: Fraction) -> list[Fraction]:
         """Whole multiples of a step, from at or below the least number to above the largest."""
         scale = line.ref.attribute.order(line.ref.fact)
         assert isinstance(scale, Singles)
-        step = scale.step if isinstance(scale, Cells) else Fraction(0)
+        step = scale.step if isinstance(scale, OrderedBins) else Fraction(0)
         low, high = line.ends[0] - step / 2, line.ends[1] + step / 2
         first, last = math.floor(low / every), math.ceil(high / every) if step else math.floor(high / every) + 1
         most = max(min(MOST_CELLS, MOST_ENTRIES // len(line.numbers)), 1)
         if last - first > most:
             raise TooLarge(
                 f"{last - first:,} cells are more than {most:,}",
-                where=f"question “{self}”",
+                where=f"query “{self}”",
                 hints=[(f"every {number_text(every * -(-(last - first) // most))}", "or more")],
             )
         return [k * every for k in range(first, last + 1)]
 
-    def _labels(self, line: Line, edges: list[Fraction]) -> list[str]:
+    def _labels(self, line: NumberLine, edges: list[Fraction]) -> list[str]:
         scale = line.ref.attribute.order(line.ref.fact)
         assert isinstance(scale, Singles)
         return [scale.label(a, b) for a, b in pairwise(edges)]
 
 
-def _parts(line: Line, edges: list[Fraction], width: Fraction, size: int) -> tuple[Ints, int]:
+def _parts(line: NumberLine, edges: list[Fraction], width: Fraction, size: int) -> tuple[Ints, int]:
     """How much of each value lies in each cell; what lies beyond the ends belongs to the cells there."""
     scale = line.ref.attribute.order(line.ref.fact)
     # Cells that are called by whole numbers, 7 or 5–9, hold these: their edges lie between whole numbers.
     assert isinstance(scale, Singles)
-    by_whole = not isinstance(scale, Cells) and scale.whole and all(edge.denominator == 1 for edge in edges)
+    by_whole = not isinstance(scale, OrderedBins) and scale.whole and all(edge.denominator == 1 for edge in edges)
     inner = [edge - Fraction(int(by_whole), 2) for edge in edges[1:-1]]
     if not inner:
         return np.ones((1, size), dtype=np.int64), 1

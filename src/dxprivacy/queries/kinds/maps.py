@@ -6,8 +6,8 @@ every record counts once.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.errors import Hint, QueryError, TooLarge
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.normal import BITS, NEAR, STEPS, all_below
 from dxprivacy.exact.rounding import number_text
 from dxprivacy.queries.further_fields import KM
 from dxprivacy.universe.attributes.grid import COORDINATE_NAMES, Grid
 from dxprivacy.universe.attributes.listed_points import Points
-from dxprivacy.universe.blocks.bell import Bell
+from dxprivacy.universe.blocks.bell import MOST_ROWS, Bell
 from dxprivacy.universe.plane import Plane
 
 MOST_CELLS = 20_000
@@ -64,21 +64,21 @@ class Map:
         mine = np.flatnonzero(listed >= 0)
         inside[mine] = np.arange(len(mine))
         if attribute.coordinates.shape[1] != 2:
-            raise QuestionError(f"{attribute.name} lies in no plane: a place has two coordinates there")
+            raise QueryError(f"{attribute.name} lies in no plane: a place has two coordinates there")
         if not len(mine):
-            raise QuestionError(f"no place of {attribute.name} is left")
+            raise QueryError(f"no place of {attribute.name} is left")
         found = cls(attribute, inside, width or Fraction(1), every or width or Fraction(1), earth)
         low, high = zip(*found.box, strict=True)
         longer = max(b - a for a, b in zip(low, high, strict=True))
         if not longer:
-            raise QuestionError(
+            raise QueryError(
                 f"the places of {attribute.name} that count lie at one spot: there is no map of it",
                 hints=[("count", "how many records there are")],
             )
         wide = width or longer / (_USUAL_CELLS // 2)
         if width is not None and width > longer:
             reach = found.length(rounded(longer))
-            raise QuestionError(
+            raise QueryError(
                 f"width {found.length(width)} is wider than the map of {attribute.name}, {reach}",
                 hints=[(f"width {found.length(rounded(longer / 10))}", "a tenth of it, or less")],
             )
@@ -104,7 +104,7 @@ class Map:
             ends = [(min(a, ends[0][0]), max(c, ends[0][1])), (min(b + turn, ends[1][0]), max(d + turn, ends[1][1]))]
             if self.earth and ends[1][1] - ends[1][0] > 360:
                 name = self.attribute.name
-                raise QuestionError(
+                raise QueryError(
                     f"the box of {name} goes so far around the Earth that its map would show places twice",
                     hints=[("box = […]", "in the policy: one that leaves out more degrees of longitude")],
                 )
@@ -289,10 +289,73 @@ def rounded(length: Fraction, *, up: bool = False) -> Fraction:
 
 
 def measured_on_earth(attribute: Points, lengths: str) -> bool:
-    """Whether lengths are kilometers on the Earth: as the question says, or as raw coordinates of the policy are."""
+    """Whether lengths are kilometers on the Earth: as the query says, or as raw coordinates of the policy are."""
     return lengths == KM or bool(getattr(attribute, "earth", False))
 
 
 def in_kilometers(clause: str, lengths: str) -> str:
     """A clause that says a length, with its unit on the Earth."""
     return f"{clause} {KM}" if clause and lengths else clause
+
+
+# -- Maps that are too large, and what to write instead: every number that is advised was tried ------------------------
+# What it takes grows with cells and with parts (cells that any place has something of, place by place).  Wider cells
+# mean fewer of both.
+
+
+_WIDEST = Fraction(16, 100)  # of the longer side: no width that is left open is chosen wider, a tenth in one digit
+_TRIED = 40
+
+
+def require_few_cells(drawn: Map, groups: int, *, chosen: bool) -> None:
+    """Refuse a map of too many cells; `chosen`: its width is not decided yet."""
+    most = _most_cells(drawn, groups)
+    if drawn.cells > most:
+        each = f" in each of {groups:,} groups" if most < drawn.most_cells else ""
+        raise TooLarge(
+            f"{drawn.cells:,} cells of {drawn.length(drawn.every)} are more than {most:,}{each}",
+            hints=_wider_cells(drawn, groups, chosen=chosen),
+        )
+
+
+def require_few_parts(drawn: Map, groups: int) -> None:
+    """Refuse a map of which places have too many parts."""
+    if drawn.parts > MOST_ENTRIES:
+        raise TooLarge(too_many_parts(drawn), hints=_wider_cells(drawn, groups, chosen=False))
+
+
+def too_many_parts(drawn: Map) -> str:
+    """That they are, in words."""
+    places = int((drawn.inside >= 0).sum())
+    return (
+        f"{places:,} places have something in {drawn.parts // places:,} cells each: these are {drawn.parts:,} parts, "
+        f"and more than {MOST_ENTRIES:,}"
+    )
+
+
+def _most_cells(drawn: Map, groups: int) -> int:
+    return min(drawn.most_cells, max(MOST_ROWS // groups, 1))
+
+
+def _wider_cells(drawn: Map, groups: int, *, chosen: bool) -> list[Hint]:
+    """The size of cells to write, if there is any."""
+    width, most = max(drawn.width, drawn.longer * _WIDEST) if chosen else drawn.width, _most_cells(drawn, groups)
+
+    def fits(every: Fraction) -> bool:
+        wider = replace(drawn, every=every, width=width)
+        return wider.cells <= most and wider.parts <= MOST_ENTRIES
+
+    found = next((every for every in larger(drawn.every, drawn.cells / most, drawn.longer) if fits(every)), None)
+    if found is None:
+        return [("where …", "fewer places; or coarser ones in the policy, which cost no noise")]
+    return [(f"every {drawn.length(found)}", "has few enough")]
+
+
+def larger(length: Fraction, times: float, most: Fraction) -> Iterator[Fraction]:
+    """Lengths in two digits, each a little larger than the one before, from about where cells are so often fewer."""
+    length *= Fraction(math.sqrt(max(times, 1.0)))
+    for _ in range(_TRIED):
+        if (length := rounded(length, up=True)) > most:
+            return
+        yield length
+        length *= Fraction(11, 10)

@@ -1,22 +1,86 @@
 """Marginals: all tables of so many attributes, of all there are or of some that are named."""
 
 import re
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations
 
-from dxprivacy.errors import QuestionError
-from dxprivacy.queries.grouped import MAX_ROWS, Grouped
+import numpy as np
+
+from dxprivacy.errors import QueryError
+from dxprivacy.queries.grouped import MAX_ROWS, Grouped, in_groups
 from dxprivacy.queries.grouping import group
 from dxprivacy.queries.kinds.counts import Count, answers_of
-from dxprivacy.queries.query import Question
-from dxprivacy.universe.blocks import Block
+from dxprivacy.queries.query import Query
+from dxprivacy.universe.answers import Linear
+from dxprivacy.universe.blocks import AlongAxis, Block
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Answer, Workload
 
+# -- Prefixes and ranges: counts of intervals of an ordered attribute --------------------------------------------------
+
+
+MAX_RANGES = 300
+
 
 @dataclass(frozen=True)
-class Marginals(Question):
+class Intervals(Query):
+    """Counts of intervals of an ordered attribute."""
+
+    whole = True
+
+    @abstractmethod
+    def spans(self, values: int) -> list[tuple[int, int]]:
+        """The intervals, by their first and last value."""
+
+    def grouped(self) -> tuple[str, ...]:
+        return (self.of,)
+
+    def rows_on(self, universe: Universe) -> Workload:
+        grouping = group(self.of, universe)
+        spans = self.spans(len(grouping.labels))
+        groups = grouping.groups
+        matrix = np.array([(groups >= a) & (groups <= b) for a, b in spans], dtype=np.int64)
+        block = AlongAxis(universe, grouping.axis, matrix)
+        labels = [grouping.from_to(a, b) for a, b in spans]
+        answers = [Answer(label, 0, Linear(k, Fraction(1)), "", self.within) for k, label in enumerate(labels)]
+        spanned = replace(grouping, labels=tuple(labels))
+        return Workload(universe, (block,), in_groups(answers, [spanned], universe), (str(self),))
+
+
+@dataclass(frozen=True)
+class Prefixes(Intervals):
+    """From the first value up to each."""
+
+    ask = "prefixes"
+
+    def spans(self, values: int) -> list[tuple[int, int]]:
+        return [(0, k) for k in range(values)]
+
+
+@dataclass(frozen=True)
+class Ranges(Intervals):
+    """Between any two values."""
+
+    ask = "ranges"
+
+    def spans(self, values: int) -> list[tuple[int, int]]:
+        if values > MAX_RANGES:
+            raise QueryError(
+                f"all ranges of {values:,} values are too many",
+                where=f"query “{self}”",
+                hints=[(f"{self.ask} {self.of}/10", "fewer, wider steps"), "prefixes"],
+            )
+        return [(a, b) for a in range(values) for b in range(a, values)]
+
+
+# -- Marginals ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Marginals(Query):
     """All tables of so many attributes, as `of` says; `by` names those to choose from, in groups where it says so."""
 
     ask = "marginals"
@@ -30,9 +94,9 @@ class Marginals(Question):
         order = int(self.of) if re.fullmatch("[0-9]{1,9}", self.of) else 0  # isdigit() is also true of ²
         among = self.by or universe.names
         if not 1 <= order <= len(among):
-            raise QuestionError(
+            raise QueryError(
                 f"{self.of}-way tables of {len(among)} attributes do not exist",
-                where=f"question “{self}”",
+                where=f"query “{self}”",
             )
         self._require_few([len(group(name, universe).labels) for name in among], order)
         answers: list[Answer] = []
@@ -47,15 +111,15 @@ class Marginals(Question):
         return Workload(universe, tuple(blocks), tuple(answers), (str(self),))
 
     def _require_few(self, sizes: Sequence[int], order: int) -> None:
-        """Refuse more answers than one question may have, from the sizes alone."""
+        """Refuse more answers than one query may have, from the sizes alone."""
         totals = [1, *[0] * order]  # of the tables of 0, 1, … of the attributes so far
         for size in sizes:
             for k in range(order, 0, -1):
                 totals[k] += totals[k - 1] * size
         if totals[order] > MAX_ROWS:
-            raise QuestionError(
+            raise QueryError(
                 f"{totals[order]:,} answers are more than {MAX_ROWS:,}",
-                where=f"question “{self}”",
+                where=f"query “{self}”",
                 hints=[
                     (f"marginals {self.of} of …", "names those that matter, in groups where that is enough: age/10")
                 ],

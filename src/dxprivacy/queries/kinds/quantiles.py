@@ -5,35 +5,136 @@ side by side change by no more than one of them, so that a whole distribution fu
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.errors import QueryError, TooLarge
+from dxprivacy.exact.answer_grid import Evenly, ends_of
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.exact.rounding import number_text
+from dxprivacy.exact.rounding import common_tick, number_text
 from dxprivacy.queries.grouped import Grouped
-from dxprivacy.queries.grouping import resolve
-from dxprivacy.queries.kinds.number_lines import Line, beside
-from dxprivacy.queries.query import Question, placed
+from dxprivacy.queries.grouping import Reference, resolve
+from dxprivacy.queries.query import Query, placed
 from dxprivacy.queries.text.written_names import quoted
-from dxprivacy.universe.answers.quantile_answers import Inverse, Ramps
-from dxprivacy.universe.blocks import Block, SoftTable
+from dxprivacy.universe.answers.quantile_answers import Inverse, QuantileRamps
+from dxprivacy.universe.blocks import Block, OneHot, SoftTable
 from dxprivacy.universe.blocks.soft_tables import MOST_ENTRIES
+from dxprivacy.universe.ordering.order import OrderedBins
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Answer, Workload
+
+# -- The numbers of an attribute or property on their line, and counts that are soft along it --------------------------
+# A record at x counts below an edge e by the part of a stretch of some length around it that lies there: all of it
+# where it is far below, nothing where it is far above, and in between as much as lies on that side.  So what lies
+# between two edges changes by little if x does, and the parts of all cells of a line add up to one record.
+
+
+STRETCH = Fraction(7, 2)
+"""Widths over which a record is spread evenly: that has the same standard deviation as a bell of one width, nearly."""
+_MOST_STEPS = 1 << 40
+
+
+@dataclass(frozen=True)
+class NumberLine:
+    """The numbers of an attribute or property, in their order, and the finest steps in which they differ."""
+
+    ref: Reference
+    by_middles: bool = False  # of cells, whatever they count as in sums
+
+    @cached_property
+    def numbers(self) -> Sequence[Fraction]:
+        """Where each listed value lies."""
+        scale = self.ref.attribute.order(self.ref.fact) if self.by_middles else None
+        if not isinstance(scale, OrderedBins):
+            return self.ref.numbers or ()
+        starts, half = scale.starts, scale.step / 2
+        if isinstance(starts, Evenly):
+            return Evenly(starts.first + half, starts.step, len(starts))
+        return [start + half for start in starts]
+
+    @cached_property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """The least and the largest."""
+        return ends_of(self.numbers)
+
+    @cached_property
+    def tick(self) -> Fraction:
+        """All numbers are whole multiples of it away from the least; 0 where there is one number only."""
+        numbers, least = self.numbers, self.ends[0]
+        if isinstance(numbers, Evenly):
+            return numbers.step if len(numbers) > 1 else Fraction(0)
+        apart = [x - least for x in numbers if x != least]
+        return common_tick(apart) if apart else Fraction(0)
+
+    @cached_property
+    def gap(self) -> Fraction:
+        """How far the two closest numbers are apart."""
+        if isinstance(self.numbers, Evenly):
+            return self.tick
+        return min((b - a for a, b in pairwise(sorted(set(self.numbers)))), default=Fraction(0))
+
+    @property
+    def steps(self) -> int:
+        """How many ticks lie between the ends."""
+        return int((self.ends[1] - self.ends[0]) / self.tick) if self.tick else 0
+
+    def places(self, size: int, tick: Fraction) -> Ints:
+        """How many ticks of any kind each value lies behind the least; `other` where it counts in means, or below."""
+        numbers, (least, most) = self.numbers, self.ends
+        declared = min(max(self.ref.attribute.other_in_sums(numbers), least), most)
+        places: Ints = np.full(size, (declared - least) // tick, dtype=np.int64)
+        if isinstance(numbers, Evenly):
+            places[: len(numbers)] = np.arange(len(numbers)) * int(numbers.step / tick)
+        else:
+            places[: len(numbers)] = [int((x - least) / tick) for x in numbers]
+        return places
+
+    def below(self, edges: Sequence[Fraction], length: Fraction, size: int) -> tuple[Ints, int]:
+        """How much of each value lies below each edge, if it is spread evenly over a length; and how much is all."""
+        start, half = self.ends[0], length / 2
+        tops = [edge + half - start for edge in edges]
+        tick = common_tick([length, *([self.tick] if self.tick else []), *tops])
+        whole = int(length / tick)
+        if whole >= _MOST_STEPS or any(abs(top / tick) >= _MOST_STEPS for top in tops):
+            raise TooLarge("edges and widths differ from one another by too little to be counted in whole steps")
+        ends: Ints = np.array([int(top / tick) for top in tops], dtype=np.int64)[:, None]
+        heights: Ints = np.clip(ends - self.places(size, tick), 0, whole)
+        return heights, whole
+
+
+def between(heights: Ints, whole: int) -> Ints:
+    """What lies between neighboring edges, and beyond the first and the last: it adds up to all."""
+    first, last = np.zeros_like(heights[:1]), np.full_like(heights[:1], whole)
+    if not len(heights):
+        raise QueryError("a line without any edge")
+    return np.asarray(np.diff(np.vstack([first, heights, last]), axis=0), dtype=np.int64)
+
+
+def beside(found: Grouped, axis: int) -> OneHot:
+    """The groups and conditions of all other attributes."""
+    groups = {a: g for a, g in found.groups.items() if a != axis}
+    sizes = {a: n for a, n in found.sizes.items() if a != axis}
+    return replace(found, groups=groups, sizes=sizes).block()
+
+
+# -- Quantiles ---------------------------------------------------------------------------------------------------------
+
 
 MEDIAN = Fraction(1, 2)
 MOST_RAMPS = 2_000
 _USUAL_RAMPS = 64  # where nobody says how wide they are, and no plan has chosen it yet
 _FINEST = 10_000  # of quantiles
-_MOST_STEPS = 1 << 30
+_MOST_RAMP_STEPS = 1 << 30
 
 
 @dataclass(frozen=True)
-class Quantiles(Question):
-    """The numbers up to which shares of the records lie; ranks are smoothed over `width`, chosen by a plan."""
+class Quantiles(Query):
+    """The numbers up to which fractions of the records lie; ranks are smoothed over `width`, chosen by a plan."""
 
     ask = "quantile"
     also = ("at", "width")
@@ -65,72 +166,72 @@ class Quantiles(Question):
         return [*super().names(universe), self.of]
 
     def settled(self) -> "Quantiles":
-        for share in self.at:
-            if not 0 < share < 1:
-                raise QuestionError(
-                    f"a quantile lies between 0 and 1; {number_text(share)} does not",
+        for level in self.at:
+            if not 0 < level < 1:
+                raise QueryError(
+                    f"a quantile lies between 0 and 1; {number_text(level)} does not",
                     hints=[("quantile 0.9 of …", "nine tenths below it")],
                 )
-            if share.denominator > _FINEST:
-                raise QuestionError(f"quantiles are given in steps of 1/{_FINEST:,} at the finest")
+            if level.denominator > _FINEST:
+                raise QueryError(f"quantiles are given in steps of 1/{_FINEST:,} at the finest")
         if not self.at:
-            raise QuestionError("which quantile?", hints=[("quantile 0.25, 0.75 of age", "")])
+            raise QueryError("which quantile?", hints=[("quantile 0.25, 0.75 of age", "")])
         if len(set(self.at)) < len(self.at):
-            raise QuestionError("a quantile is asked for once", hints=[("quantile 0.25, 0.75 of age", "")])
+            raise QueryError("a quantile is asked for once", hints=[("quantile 0.25, 0.75 of age", "")])
         if self.width is not None and self.width < 0:
-            raise QuestionError("a width is not negative", hints=[("width 0", "ranks as they are")])
+            raise QueryError("a width is not negative", hints=[("width 0", "ranks as they are")])
         return self
 
-    def line(self, universe: Universe) -> Line:
+    def line(self, universe: Universe) -> NumberLine:
         """The numbers that it is about."""
         ref = resolve(self.of, universe)
         if ref.numbers is None:
-            raise QuestionError(
+            raise QueryError(
                 f"{ref.name} has no numbers in an order",
-                where=f"question “{self}”",
+                where=f"query “{self}”",
                 hints=ref.instead_of_numbers or [(f"count by {ref.name}", "how many have each value")],
             )
-        return Line(ref)
+        return NumberLine(ref)
 
     def require_groups(self, universe: Universe) -> None:
         """Refuse groups, conditions and targets that cannot be, whatever the width."""
         self._grouped(universe, self.line(universe))
 
-    def _grouped(self, universe: Universe, line: Line) -> Grouped:
+    def _grouped(self, universe: Universe, line: NumberLine) -> Grouped:
         with placed(self):
             found = Grouped.of(self, universe)
         found.require_unit(line.ref.unit)
         if found.sizes.get(line.ref.axis, 1) > 1:
-            raise QuestionError(
+            raise QueryError(
                 f"{self.called} by groups of itself",
-                where=f"question “{self}”",
+                where=f"query “{self}”",
                 hints=[(f"count by {', '.join(self.by)}", "how many are in each")],
             )
         return found
 
-    def ramps(self, line: Line) -> Ramps:
+    def ramps(self, line: NumberLine) -> QuantileRamps:
         """Ramps of its width, in whole ticks: of one tick where it is 0; of some width where nobody chose one."""
         if not line.tick:
-            raise QuestionError(f"{line.ref.name} has a single value", where=f"question “{self}”")
+            raise QueryError(f"{line.ref.name} has a single value", where=f"query “{self}”")
         rise = line.steps / Fraction(_USUAL_RAMPS) if self.width is None else self.width / line.tick
         steps = max(math.ceil(rise), 1)
         if steps > line.steps and self.width is not None:
             span = number_text(line.ends[1] - line.ends[0])
-            raise QuestionError(
+            raise QueryError(
                 f"a width of {number_text(self.width)} is wider than the range of {line.ref.name}, {span}",
-                where=f"question “{self}”",
+                where=f"query “{self}”",
                 hints=[("no width", "a plan chooses it")],
             )
         number = -(-line.steps // steps)
-        if number > MOST_RAMPS or steps > _MOST_STEPS or number * len(line.numbers) > MOST_ENTRIES:
+        if number > MOST_RAMPS or steps > _MOST_RAMP_STEPS or number * len(line.numbers) > MOST_ENTRIES:
             most = max(min(MOST_RAMPS, MOST_ENTRIES // len(line.numbers)), 1)
             least = number_text(line.tick * -(-line.steps // most))
             raise TooLarge(
                 f"ranks at {number:,} places of {len(line.numbers):,} values are too many",
-                where=f"question “{self}”",
+                where=f"query “{self}”",
                 hints=[(f"width {least}", "or more"), ("no width", "a plan chooses it")],
             )
-        return Ramps(line.ends[0], steps * line.tick, number, steps, line.ends[1])
+        return QuantileRamps(line.ends[0], steps * line.tick, number, steps, line.ends[1])
 
     def remarks(self, universe: Universe) -> list[str]:
         """Whom it leaves out, and how far it is smoothed."""
@@ -167,17 +268,17 @@ class Quantiles(Question):
         blocks: tuple[Block, ...] = (block, found.block()) if counted else (block,)
         answers, several = [], len(self.at) > 1
         for k, (label, groups) in enumerate(zip(found.labels, found.places, strict=True)):
-            for share in self.at:
-                count = block.rows + k if counted and share != less else None
-                recipe = Inverse(k * ramps.number, ramps, share, less, line.ref.hides, count, found.part)
-                named = number_text(share)
+            for level in self.at:
+                count = block.rows + k if counted and level != less else None
+                recipe = Inverse(k * ramps.number, ramps, level, less, line.ref.hides, count, found.part)
+                named = number_text(level)
                 called = label.replace(self.called, f"{self.ask} {named} of {self.of}", 1) if several else label
                 placed = (*groups, (self.ask, named)) if several else groups
                 answers.append(Answer(called, 0, recipe, line.ref.unit, self.within, Fraction(1), placed))
         return Workload(universe, blocks, tuple(answers), (str(self),))
 
 
-def _heights(line: Line, ramps: Ramps, size: int) -> Ints:
+def _heights(line: NumberLine, ramps: QuantileRamps, size: int) -> Ints:
     """How much of each value lies below the end of each ramp, in steps; of `other` as of the least."""
     tops = np.arange(1, ramps.number + 1, dtype=np.int64)[:, None] * ramps.steps
     return np.asarray(np.clip(tops - line.places(size, line.tick), 0, ramps.steps), dtype=np.int64)

@@ -1,17 +1,17 @@
-"""Shares of records, and ratios of sums: one noisy answer over another, by groups and under conditions."""
+"""Proportions of records, and ratios of sums: one noisy answer over another, by groups and under conditions."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from dxprivacy.errors import QuestionError
-from dxprivacy.exact.answer_grid import Grid, shifted_grid
+from dxprivacy.errors import QueryError
+from dxprivacy.exact.answer_grid import AnswerGrid, shifted_grid
 from dxprivacy.queries.conditions import Conditions
 from dxprivacy.queries.grouped import Grouped
 from dxprivacy.queries.grouping import Reference, resolve
 from dxprivacy.queries.kinds.counts import Count
 from dxprivacy.queries.kinds.sums import ZERO, OfNumbers, over_all
-from dxprivacy.queries.query import Question
+from dxprivacy.queries.query import Query
 from dxprivacy.queries.text.written_names import quoted
 from dxprivacy.universe.answers import Linear, Ratio, Recipe
 from dxprivacy.universe.blocks import OneHot
@@ -23,10 +23,10 @@ _NONE = Fraction(0)
 
 
 @dataclass(frozen=True)
-class Share(Question):
+class Proportion(Query):
     """Which part of the records fulfils the conditions: of all, of each group, or among those of further conditions."""
 
-    ask = "share"
+    ask = "proportion"
     takes_of = False
     also = ("among",)
 
@@ -34,12 +34,12 @@ class Share(Question):
 
     @property
     def measure(self) -> str:
-        return "share"
+        return "proportion"
 
-    def settled(self) -> "Share":
+    def settled(self) -> "Proportion":
         if not self.where:
-            raise QuestionError(
-                "a share of the records that are what?", hints=[("share where delay=15..60 by carrier", "")]
+            raise QueryError(
+                "a proportion of the records that are what?", hints=[("proportion where delay=15..60 by carrier", "")]
             )
         return self
 
@@ -52,7 +52,7 @@ class Share(Question):
 
     @property
     def _whole(self) -> Count:
-        """Who it is a share of."""
+        """Who it is a proportion of."""
         return Count(by=self.by, where=self.among)
 
     def rows_on(self, universe: Universe) -> Workload:
@@ -61,14 +61,14 @@ class Share(Question):
         found = Grouped.of(replace(self, where=(*self.among, *self.where)), universe)
         found.require_unit("")
         inside, one = found.block(), Fraction(1)
-        labels = replace(found, question=self).labels
+        labels = replace(found, query=self).labels
         if not whole.groups and universe.absent is None:
             recipes: list[Recipe] = [Linear(0, one, per_record=True, ends=(_NONE, one))]
             blocks: tuple[OneHot, ...] = (inside,)
         else:
             blocks = (inside, whole.block())
             recipes = [
-                Ratio(k, inside.rows + k, one, _NONE, _NONE, one, part=whole.part, called="shares")
+                Ratio(k, inside.rows + k, one, _NONE, _NONE, one, part=whole.part, called="proportions")
                 for k in range(inside.rows)
             ]
         answers = [Answer(label, 0, r, "", self.within) for label, r in zip(labels, recipes, strict=True)]
@@ -102,7 +102,9 @@ class RatioOf(OfNumbers):
     def is_ratio(self, filtered: bool) -> bool:
         return filtered
 
-    def recipes(self, sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:
+    def recipes(
+        self, sums: OneHot, weights: AnswerGrid, ref: Reference, ends: tuple[Fraction, Fraction]
+    ) -> list[Recipe]:
         """Sums over the public number of records."""
         return over_all(sums, weights, ref, ends)
 
@@ -117,9 +119,9 @@ class RatioOf(OfNumbers):
         top, bottom = self._numbers(self.of, universe), self._numbers(self.to, universe, divisor=True)
         found.leave_out_other(bottom.ref)
         if bottom.least <= 0:
-            raise QuestionError(
+            raise QueryError(
                 f"{bottom.ref.name} may be 0 or less: nothing can be divided by a sum of it",
-                where=f"question “{self}”",
+                where=f"query “{self}”",
                 hints=[(f"sum {self.of}", "and"), (f"sum {self.to}", "by themselves")],
             )
         corners = [x / y for x in (top.least, top.most) for y in (bottom.least, bottom.most)]
@@ -144,9 +146,9 @@ class RatioOf(OfNumbers):
         """The numbers of an attribute on their grid; what is missing counts as 0."""
         ref = resolve(name, universe)
         if ref.numbers is None:
-            raise QuestionError(
+            raise QueryError(
                 f"{ref.name} has no numbers to add up",
-                where=f"question “{self}”",
+                where=f"query “{self}”",
                 hints=ref.instead_of_numbers or [(f"count by {ref.name}", "how many have each value")],
             )
         missing = [_NONE] if ref.attribute.has_other else []
@@ -159,6 +161,6 @@ class _Numbers(NamedTuple):
     """An attribute's numbers, and between which ends one that counts may lie."""
 
     ref: Reference
-    grid: Grid
+    grid: AnswerGrid
     least: Fraction
     most: Fraction

@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.errors import QueryError, TooLarge
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.rounding import number_text
 from dxprivacy.queries.grouped import Grouped
 from dxprivacy.queries.grouping import Reference, resolve
-from dxprivacy.queries.kinds.number_lines import STRETCH, Line, beside, between
-from dxprivacy.queries.query import Question
+from dxprivacy.queries.kinds.quantiles import STRETCH, NumberLine, beside, between
+from dxprivacy.queries.query import Query
 from dxprivacy.universe.answers import Linear
 from dxprivacy.universe.blocks import SoftTable
 from dxprivacy.universe.blocks.soft_tables import MOST_ENTRIES
@@ -21,21 +21,21 @@ from dxprivacy.universe.ordering.order import Singles
 from dxprivacy.universe.workload import Answer, Workload
 
 
-def soft_line(question: Question, found: Grouped) -> Line:
+def soft_line(query: Query, found: Grouped) -> NumberLine:
     """The one line of numbers whose groups and conditions get soft borders."""
     refs: dict[tuple[int, str], Reference] = {}
-    for name in question.names(found.universe):
+    for name in query.names(found.universe):
         ref = resolve(name, found.universe)
         refs[ref.axis, ref.name] = ref
     numbered = [ref for ref in refs.values() if ref.numbers is not None]
     if len(numbered) == 1 and _on_a_line(numbered[0]) and sum(axis == numbered[0].axis for axis, _ in refs) == 1:
-        line = Line(numbered[0], by_middles=True)
+        line = NumberLine(numbered[0], by_middles=True)
         if line.tick:
             return line
     names = ", ".join(ref.name for ref in numbered)
     what = "blur needs groups of numbers in an order, or a condition on some"
     what = f"blur of which: {names}?" if len(numbered) > 1 else what
-    raise QuestionError(what, where=f"question “{question}”", hints=[("count by age/10 blur 2", "for example")])
+    raise QueryError(what, where=f"query “{query}”", hints=[("count by age/10 blur 2", "for example")])
 
 
 def _on_a_line(ref: Reference) -> bool:
@@ -44,25 +44,25 @@ def _on_a_line(ref: Reference) -> bool:
     return not series and isinstance(ref.attribute.order(ref.fact), Singles)
 
 
-def soft_counts(question: Question, found: Grouped, blur: Fraction) -> Workload:
+def soft_counts(query: Query, found: Grouped, blur: Fraction) -> Workload:
     """A row for each combination of groups, those of one line with soft borders."""
-    line, universe = soft_line(question, found), found.universe
+    line, universe = soft_line(query, found), found.universe
     axis = line.ref.axis
     if blur > line.ends[1] - line.ends[0]:
-        raise QuestionError(
-            f"a blur of {number_text(blur)} is wider than the range of {line.ref.name}", where=f"question “{question}”"
+        raise QueryError(
+            f"a blur of {number_text(blur)} is wider than the range of {line.ref.name}", where=f"query “{query}”"
         )
     parts, whole = _parts(line, found.groups[axis], found.sizes[axis], blur)
     around = beside(found, axis)
     block = SoftTable(axis, parts, around, unit=Fraction(1, whole))
     own = found.groups[axis][None, :] == np.arange(found.sizes[axis])[:, None]
     moved = [int(most) / whole for most in np.abs(parts - own * whole).max(axis=1)]
-    return Workload(universe, (block,), soft_answers(found, axis, block.unit, moved), (str(question),))
+    return Workload(universe, (block,), soft_answers(found, axis, block.unit, moved), (str(query),))
 
 
 def soft_answers(found: Grouped, axis: int, unit: Fraction, moved: Sequence[float]) -> tuple[Answer, ...]:
     """An answer for each combination of groups; `moved`: per soft group, the largest part of a record that is moved."""
-    within, one = found.question.within, Fraction(1)
+    within, one = found.query.within, Fraction(1)
     rows = zip(found.labels, soft_rows(found, axis), found.places, strict=True)
     return tuple(
         Answer(label, 0, Linear(row, unit), "", within, one, groups, moved[row % len(moved)])
@@ -80,7 +80,7 @@ def soft_rows(found: Grouped, axis: int) -> list[int]:
     return rows.tolist()
 
 
-def _parts(line: Line, groups: Ints, size: int, blur: Fraction) -> tuple[Ints, int]:
+def _parts(line: NumberLine, groups: Ints, size: int, blur: Fraction) -> tuple[Ints, int]:
     """How much of each value lies in each group, in whole steps: in the stretches of the line that are the group's."""
     of = {number: int(group) for number, group in zip(line.numbers, groups.tolist(), strict=False)}
     ordered = sorted(of)

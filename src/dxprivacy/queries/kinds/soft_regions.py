@@ -13,17 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import Hint, QuestionError, TooLarge
+from dxprivacy.errors import Hint, QueryError, TooLarge
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.normal import FARTHEST, STEPS
 from dxprivacy.exact.rounding import number_text
 from dxprivacy.queries.grouped import Grouped
 from dxprivacy.queries.grouping import Reference, resolve
-from dxprivacy.queries.kinds.map_limits import larger, too_many_parts
-from dxprivacy.queries.kinds.maps import MOST_ENTRIES, Map, measured_on_earth, rounded
-from dxprivacy.queries.kinds.number_lines import beside
+from dxprivacy.queries.kinds.maps import MOST_ENTRIES, Map, larger, measured_on_earth, rounded, too_many_parts
+from dxprivacy.queries.kinds.quantiles import beside
 from dxprivacy.queries.kinds.soft_counts import soft_answers
-from dxprivacy.queries.query import Question
+from dxprivacy.queries.query import Query
 from dxprivacy.universe.attributes.listed_points import Points
 from dxprivacy.universe.blocks import Blurred
 from dxprivacy.universe.workload import Workload
@@ -34,13 +33,13 @@ _TRIED = 6  # other blurs, where one does not work
 _NEAREST = 16  # places that may be as near as the nearest one, before all are looked at
 
 
-def soft_places(question: Question, found: Grouped, lengths: str) -> Reference | None:
+def soft_places(query: Query, found: Grouped, lengths: str) -> Reference | None:
     """The places whose groups and conditions get soft borders; None where it is a line of numbers that is meant."""
-    refs = [resolve(name, found.universe) for name in question.names(found.universe)]
+    refs = [resolve(name, found.universe) for name in query.names(found.universe)]
     numbered = any(ref.numbers is not None for ref in refs)
     axes = {ref.axis for ref in refs if isinstance(ref.attribute, Points) and ref.attribute.coordinates.shape[1] == 2}
     if lengths and len(axes) != 1:
-        raise QuestionError(
+        raise QueryError(
             "km, m and miles lie between places, and groups of one attribute with places are needed here",
             hints=[("count by state blur 20 km", "for example"), ("blur N", "without a unit, between numbers")],
         )
@@ -110,7 +109,7 @@ def _borders(ref: Reference, blur: Fraction, lengths: str, groups: Ints) -> _Bor
     drawn = _Borders.of(ref, None, lengths, groups).drawn
     if blur > drawn.longer:
         reach = drawn.length(rounded(drawn.longer))
-        raise QuestionError(
+        raise QueryError(
             f"blur {drawn.length(blur)} is wider than the map of {ref.attribute.name}, {reach}",
             hints=hint((rounded(drawn.longer / 5 / 2**k) for k in range(_TRIED)), "or less"),
         )
@@ -120,7 +119,7 @@ def _borders(ref: Reference, blur: Fraction, lengths: str, groups: Ints) -> _Bor
         return borders
     if borders.has_room:
         name = ref.attribute.label(int(np.flatnonzero(borders.groups == borders.without_any[0])[0]))
-        raise QuestionError(
+        raise QueryError(
             f"a group that holds {name} is too small for soft borders of {drawn.length(drawn.width)}: nothing is "
             "nearest to it",
             hints=hint((rounded(drawn.width / 2**k) for k in range(1, _TRIED)), "borders that are less soft"),
@@ -133,7 +132,7 @@ def _borders(ref: Reference, blur: Fraction, lengths: str, groups: Ints) -> _Bor
     raise TooLarge(what, hints=hint(islice(wider, _TRIED), "has few enough"))
 
 
-def soft_regions(question: Question, found: Grouped, ref: Reference, blur: Fraction, lengths: str) -> Workload:
+def soft_regions(query: Query, found: Grouped, ref: Reference, blur: Fraction, lengths: str) -> Workload:
     """A row for each combination of groups, those of places with soft borders."""
     universe, axis = found.universe, ref.axis
     borders = _borders(ref, blur, lengths, found.groups[axis])
@@ -142,7 +141,7 @@ def soft_regions(question: Question, found: Grouped, ref: Reference, blur: Fract
     matrix = drawn.columns(merged, universe.shape[axis])
     block = Blurred(axis, matrix, beside(found, axis), drawn.bell(), drawn.inside)
     moved = _moved(block, found.groups[axis], found.sizes[axis])
-    return Workload(universe, (block,), soft_answers(found, axis, block.unit, moved), (str(question),))
+    return Workload(universe, (block,), soft_answers(found, axis, block.unit, moved), (str(query),))
 
 
 def _moved(block: Blurred, groups: Ints, size: int) -> list[float]:

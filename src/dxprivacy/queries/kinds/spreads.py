@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
 
-from dxprivacy.errors import QuestionError
-from dxprivacy.exact.answer_grid import Grid, shifted_grid, to_grid
-from dxprivacy.exact.evenly import ends_of
+from dxprivacy.errors import QueryError
+from dxprivacy.exact.answer_grid import AnswerGrid, ends_of, shifted_grid, to_grid
 from dxprivacy.queries.grouped import Grouped
 from dxprivacy.queries.grouping import Reference, resolve
-from dxprivacy.queries.query import Question
+from dxprivacy.queries.query import Query
 from dxprivacy.queries.text.written_names import quoted
 from dxprivacy.universe.answers.spread_answers import Kind, Spread, Total
 from dxprivacy.universe.blocks import Block, OneHot
@@ -24,7 +23,7 @@ class _Centered(NamedTuple):
 
     ref: Reference
     numbers: list[Fraction]  # of `other` 0 where it is left out
-    grid: Grid
+    grid: AnswerGrid
 
     @property
     def reach(self) -> Fraction:
@@ -38,7 +37,7 @@ class _Centered(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Spreads(Question):
+class _Spreads(Query):
     """Averages of numbers, their squares and their products, over the records that have all of them."""
 
     kind: ClassVar[Kind]
@@ -102,9 +101,9 @@ class _Spreads(Question):
     def _centered(self, name: str, universe: Universe) -> _Centered:
         ref = resolve(name, universe)
         if ref.numbers is None:
-            raise QuestionError(
+            raise QueryError(
                 f"{ref.name} has no numbers to average",
-                where=f"question “{self}”",
+                where=f"query “{self}”",
                 hints=ref.instead_of_numbers or [(f"count by {ref.name}", "how many have each value")],
             )
         least, most = ends_of(ref.numbers)
@@ -168,7 +167,7 @@ class _OfTwo(_Spreads):
 
     def settled(self) -> "_OfTwo":
         if not self.beside:
-            raise QuestionError(f"{self.ask} of {self.of} and what?", hints=[(f"{self.ask} {self.of}, income", "")])
+            raise QueryError(f"{self.ask} of {self.of} and what?", hints=[(f"{self.ask} {self.of}, income", "")])
         return self
 
     @property
@@ -185,9 +184,9 @@ class _OfTwo(_Spreads):
     def _require_apart(self, numbers: list[_Centered]) -> None:
         (axis, fact), other = ((each.ref.axis, each.ref.fact) for each in numbers)
         if (axis, fact) == other:
-            raise QuestionError(
-                f"a {self.ask} is of two numbers; {self.of} with itself needs no question",
-                where=f"question “{self}”",
+            raise QueryError(
+                f"a {self.ask} is of two numbers; {self.of} with itself needs no query",
+                where=f"query “{self}”",
                 hints=[(f"variance {self.of}", "how far it spreads")],
             )
 

@@ -4,12 +4,11 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dxprivacy.errors import QuestionError
-from dxprivacy.exact.answer_grid import Grid, shifted_grid
-from dxprivacy.exact.evenly import ends_of
+from dxprivacy.errors import QueryError
+from dxprivacy.exact.answer_grid import AnswerGrid, ends_of, shifted_grid
 from dxprivacy.queries.grouped import Grouped
 from dxprivacy.queries.grouping import Reference, resolve
-from dxprivacy.queries.query import Question
+from dxprivacy.queries.query import Query
 from dxprivacy.universe.answers import Linear, Ratio, Recipe
 from dxprivacy.universe.blocks import Block, OneHot
 from dxprivacy.universe.universe import Universe
@@ -20,7 +19,7 @@ ZERO, LEFT_OUT = "zero", "left out"
 
 
 @dataclass(frozen=True)
-class OfNumbers(Question):
+class OfNumbers(Query):
     """What sums and means share: numbers on a grid, and how missing ones count."""
 
     @property
@@ -38,7 +37,9 @@ class OfNumbers(Question):
         """Whether a sum is divided by a noisy count; `filtered`: the number of records it is about is private."""
 
     @abstractmethod
-    def recipes(self, sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:
+    def recipes(
+        self, sums: OneHot, weights: AnswerGrid, ref: Reference, ends: tuple[Fraction, Fraction]
+    ) -> list[Recipe]:
         """From each row its answer, where it is no ratio."""
 
     def rows_on(self, universe: Universe) -> Workload:
@@ -48,9 +49,9 @@ class OfNumbers(Question):
         ref = resolve(self.of, universe)
         numbers = ref.numbers
         if numbers is None:
-            raise QuestionError(
+            raise QueryError(
                 f"{ref.name} has no numbers to add up",
-                where=f"question “{self}”",
+                where=f"query “{self}”",
                 hints=ref.instead_of_numbers or [(f"count by {ref.name}", "how many have each value")],
             )
         found.require_unit(ref.unit)
@@ -90,7 +91,13 @@ class Sum(OfNumbers):
     def is_ratio(self, filtered: bool) -> bool:  # noqa: ARG002
         return False
 
-    def recipes(self, sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:  # noqa: ARG002
+    def recipes(
+        self,
+        sums: OneHot,
+        weights: AnswerGrid,
+        ref: Reference,
+        ends: tuple[Fraction, Fraction],  # noqa: ARG002
+    ) -> list[Recipe]:
         return [Linear(k, weights.unit, weights.bias, False, *ref.hides) for k in range(sums.rows)]
 
 
@@ -105,10 +112,12 @@ class Mean(OfNumbers):
         """Where the number of records that it is about is private."""
         return filtered
 
-    def recipes(self, sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:
+    def recipes(
+        self, sums: OneHot, weights: AnswerGrid, ref: Reference, ends: tuple[Fraction, Fraction]
+    ) -> list[Recipe]:
         return over_all(sums, weights, ref, ends)
 
 
-def over_all(sums: OneHot, weights: Grid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:
+def over_all(sums: OneHot, weights: AnswerGrid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:
     """Sums over the public number of records."""
     return [Linear(k, weights.unit, weights.bias, True, *ref.hides, ends) for k in range(sums.rows)]

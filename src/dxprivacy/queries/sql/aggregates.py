@@ -1,4 +1,4 @@
-"""What a SELECT may ask for: each aggregate, and the question that it is."""
+"""What a SELECT may ask for: each aggregate, and the query that it is."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -7,16 +7,15 @@ from typing import Any
 
 from sqlglot import exp
 
-from dxprivacy.errors import Hint, QuestionError
-from dxprivacy.exact.evenly import Evenly
+from dxprivacy.errors import Hint, QueryError
+from dxprivacy.exact.answer_grid import Evenly
 from dxprivacy.exact.rounding import number_text
 from dxprivacy.queries.assembling import assemble
 from dxprivacy.queries.conditions import Conditions, negated
 from dxprivacy.queries.grouping import resolve
-from dxprivacy.queries.kinds.number_lines import Line
-from dxprivacy.queries.query import Question
-from dxprivacy.queries.sql.sql_columns import Columns
-from dxprivacy.queries.sql.sql_text import Node
+from dxprivacy.queries.kinds.quantiles import NumberLine
+from dxprivacy.queries.query import Query
+from dxprivacy.queries.sql.sql_text import Node, SqlColumns
 from dxprivacy.queries.sql.where import Where
 from dxprivacy.universe.attributes.attribute import OTHER
 
@@ -53,14 +52,14 @@ _INSTEAD: dict[type[Node], tuple[str, Hint]] = {
 class Aggregates:
     """The aggregates of a query: all have its groups and its conditions."""
 
-    columns: Columns
+    columns: SqlColumns
     by: tuple[str, ...]
     where: Conditions
 
-    def question(self, node: Node, title: str) -> Question:
-        """The question that an aggregate is."""
+    def query(self, node: Node, title: str) -> Query:
+        """The query that an aggregate is."""
         if isinstance(node, exp.Filter):
-            return self._filtered(node).question(node.this, title)
+            return self._filtered(node).query(node.this, title)
         read = _READERS.get(type(node))
         if read is None:
             what, hint = _INSTEAD.get(type(node), ("this is not something to ask", None))
@@ -111,10 +110,10 @@ class Aggregates:
         return {"ask": "sum", "of": self.columns.numeric(node.this)}
 
     def mean(self, node: Node) -> dict[str, Any]:
-        """Of numbers; of ones and zeros it is a share."""
+        """Of numbers; of ones and zeros it is a proportion."""
         self.columns.query.only(node, "this")
         if isinstance(node.this, exp.Case):
-            return {"ask": "share", "where": self._ones(node.this), "further": {"among": self.where or None}}
+            return {"ask": "proportion", "where": self._ones(node.this), "further": {"among": self.where or None}}
         return {"ask": "mean", "of": self.columns.numeric(node.this)}
 
     def _ones(self, node: Node) -> Conditions:
@@ -149,10 +148,10 @@ class Aggregates:
     def quantile(self, node: Node) -> dict[str, Any]:
         """`QUANTILE_DISC(x, 0.9)`, or of a list."""
         self.columns.query.only(node, "this", "expression")
-        shares = node.args.get("expression")
-        if shares is None:
+        levels = node.args.get("expression")
+        if levels is None:
             raise self.columns.query.at(node, "a quantile of what?", [_QUANTILE])
-        return self._quantile(node.this, shares)
+        return self._quantile(node.this, levels)
 
     def within_group(self, node: Node) -> dict[str, Any]:
         """`PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY x)`."""
@@ -168,20 +167,20 @@ class Aggregates:
         query.only(order.expressions[0], "this", "nulls_first", instead=hints)
         return self._quantile(order.expressions[0].this, node.this.this)
 
-    def _quantile(self, of: Node, shares: Node) -> dict[str, Any]:
+    def _quantile(self, of: Node, levels: Node) -> dict[str, Any]:
         query = self.columns.query
-        each = shares.expressions if isinstance(shares, exp.Array) else [shares]
-        if isinstance(shares, exp.Array):
-            query.only(shares, "expressions")
+        each = levels.expressions if isinstance(levels, exp.Array) else [levels]
+        if isinstance(levels, exp.Array):
+            query.only(levels, "expressions")
         if not each or not all(isinstance(x, exp.Literal) and not x.is_string for x in each):
-            raise query.at(shares, "which quantile?", [_QUANTILE])
+            raise query.at(levels, "which quantile?", [_QUANTILE])
         at = tuple(Fraction(self.columns.constant(x)) for x in each)
         try:
             assemble("quantile", of="x", further={"at": at})
-        except QuestionError as error:
-            raise query.at(shares, error.what, [_QUANTILE]) from None
+        except QueryError as error:
+            raise query.at(levels, error.what, [_QUANTILE]) from None
         name = self.columns.numeric(of)
-        line = Line(resolve(name, self.columns.universe))
+        line = NumberLine(resolve(name, self.columns.universe))
         even = isinstance(line.numbers, Evenly) or not line.tick or len(set(line.numbers)) == line.steps + 1
         if not even:  # a noisy rank may end between two of them
             words = f"quantile {number_text(at[0])} of {name}"

@@ -6,15 +6,14 @@ from fractions import Fraction
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from dxprivacy.errors import DxError, Hint, QuestionError
+from dxprivacy.errors import DxError, Hint, QueryError
 from dxprivacy.exact.rounding import exact
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.conditions import Conditions
 from dxprivacy.queries.grouping import group, resolve
-from dxprivacy.queries.query import Question
+from dxprivacy.queries.query import Query
 from dxprivacy.queries.sql.aggregates import OFFERED, Aggregates
-from dxprivacy.queries.sql.sql_columns import Columns
-from dxprivacy.queries.sql.sql_text import Node, Query
+from dxprivacy.queries.sql.sql_text import Node, SqlColumns, SqlText
 from dxprivacy.queries.sql.where import Where
 from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import UNPRINTABLE
@@ -43,18 +42,18 @@ _MOST_ASKED = 100
 
 
 def read_select(text: str, universe: Universe) -> Stack:
-    """The questions of a query."""
-    query = Query(text)
+    """The queries of a query."""
+    query = SqlText(text)
     tree = query.statement()
     if not isinstance(tree, exp.Select):
         first = query.tokens[0]
         raise query.error("one SELECT is what there is", first.start, first.end + 1, [_STATEMENT])
     try:
-        return _Select(query, tree, universe).questions()
+        return _Select(query, tree, universe).queries()
     except DxError as error:
         if error.where:
             raise
-        raise QuestionError(error.what, where="SQL", details=error.details, hints=error.hints) from None
+        raise QueryError(error.what, where="SQL", details=error.details, hints=error.hints) from None
 
 
 @dataclass(frozen=True)
@@ -66,13 +65,13 @@ class _Item:
 
 
 class _Select:
-    def __init__(self, query: Query, tree: Node, universe: Universe) -> None:
+    def __init__(self, query: SqlText, tree: Node, universe: Universe) -> None:
         self.query, self.tree = query, tree
         self._require_known()
-        self.columns = Columns(query, universe, self._tables())
+        self.columns = SqlColumns(query, universe, self._tables())
         self.items = [self._item(node) for node in tree.expressions]
 
-    def questions(self) -> Stack:
+    def queries(self) -> Stack:
         by = self._groups()
         found = self.tree.args.get("where")
         where: Conditions = ()
@@ -80,12 +79,12 @@ class _Select:
             self.query.only(found, "this")
             where = Where(self.columns).conditions(found.this)
         asked = Aggregates(self.columns, by, where)
-        questions = [self._asked(item, asked) for item in self.items if not self._is_group(item, by)]
-        if not questions:
+        queries = [self._asked(item, asked) for item in self.items if not self._is_group(item, by)]
+        if not queries:
             raise self.query.at_word(["SELECT"], "nothing is counted, summed or averaged", OFFERED)
-        if len(questions) > _MOST_ASKED:
-            raise self.query.at_word(["SELECT"], f"more than {_MOST_ASKED} questions at once", ["several queries"])
-        return Stack(tuple(questions), (_ORDER_NOTE,) if self._is_ordered(by) else ())
+        if len(queries) > _MOST_ASKED:
+            raise self.query.at_word(["SELECT"], f"more than {_MOST_ASKED} queries at once", ["several queries"])
+        return Stack(tuple(queries), (_ORDER_NOTE,) if self._is_ordered(by) else ())
 
     def _is_ordered(self, by: tuple[str, ...]) -> bool:
         """Whether there is an ORDER BY; one that names something else than what is selected is refused."""
@@ -106,15 +105,15 @@ class _Select:
         universe = self.columns.universe
         return spec is not None and (spec in by or any(_same(spec, other, universe) for other in by))
 
-    def _asked(self, item: _Item, asked: Aggregates) -> Question:
-        """A question that can be asked of the universe."""
-        question = asked.question(item.node, item.alias)
+    def _asked(self, item: _Item, asked: Aggregates) -> Query:
+        """A query that can be asked of the universe."""
+        query = asked.query(item.node, item.alias)
         try:
-            question.require_honest(self.columns.universe)
-            question.on(self.columns.universe)
+            query.require_honest(self.columns.universe)
+            query.on(self.columns.universe)
         except DxError as error:
             raise self.columns.checked(item.node, error) from None
-        return question
+        return query
 
     def _require_known(self) -> None:
         """Nothing but what is read here."""

@@ -1,34 +1,40 @@
 """The text of a query: bounded, without comments, one statement; and errors that point at a word of it."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeAlias
 
 from sqlglot import Dialect, exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dxprivacy.errors import Hint, QuestionError, UsageError
+from dxprivacy.errors import DxError, Hint, QueryError, UsageError
+from dxprivacy.exact.rounding import exact, number_text
+from dxprivacy.queries.grouping import SPEC, Reference, resolve
+from dxprivacy.universe.attributes.attribute import as_text
+from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import plural
 
 Node: TypeAlias = exp.Expr
 
 _DIALECT = "duckdb"
 _LONGEST = 20_000  # characters
-_DEEPEST = 12  # brackets within brackets: more than any question needs
+_DEEPEST = 12  # brackets within brackets: more than any query needs
 _SHOWN = 76  # characters of a line
 _STARTS = (TokenType.SELECT, TokenType.FROM, TokenType.WITH, TokenType.L_PAREN)
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
 
 
-class Query:
+class SqlText:
     """The text of one SELECT, its words, and where they stand."""
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str) or not text.strip():
             raise UsageError("the SQL is empty", hints=[_EXAMPLE])
         if len(text) > _LONGEST:
-            raise QuestionError(f"SQL of more than {_LONGEST:,} characters", hints=["several shorter queries"])
+            raise QueryError(f"SQL of more than {_LONGEST:,} characters", hints=["several shorter queries"])
         self.text = text
         self.tokens = self._words()
         self._require_select()
@@ -39,7 +45,7 @@ class Query:
         try:
             return list(Dialect.get_or_raise(_DIALECT).tokenize(self.text))
         except (SqlglotError, RecursionError):
-            raise QuestionError(
+            raise QueryError(
                 "the SQL cannot be split into words: a quote or a comment is not closed", hints=[_EXAMPLE]
             ) from None
 
@@ -81,44 +87,42 @@ class Query:
         try:
             found = [tree for tree in Dialect.get_or_raise(_DIALECT).parse(self.text) if tree is not None]
         except RecursionError:
-            raise QuestionError("the SQL nests without end", hints=[_EXAMPLE]) from None
+            raise QueryError("the SQL nests without end", hints=[_EXAMPLE]) from None
         except SqlglotError as error:
             raise self._unreadable(error) from None
         if len(found) != 1:
-            raise QuestionError("one SELECT is needed", hints=[_EXAMPLE])
+            raise QueryError("one SELECT is needed", hints=[_EXAMPLE])
         return found[0]
 
-    def _unreadable(self, error: SqlglotError) -> QuestionError:
+    def _unreadable(self, error: SqlglotError) -> QueryError:
         """Where the parser stopped; its own text may quote what steers a terminal, and is left out."""
         places = getattr(error, "errors", None) or [{}]
         line, column = places[0].get("line"), places[0].get("col")
         for token in self.tokens:
             if (token.line, token.col) == (line, column):
                 return self.error("this is no SQL that we can read", token.start, token.end + 1, [_EXAMPLE])
-        return QuestionError("this is no SQL that we can read", hints=[_EXAMPLE])
+        return QueryError("this is no SQL that we can read", hints=[_EXAMPLE])
 
-    def at(
-        self, node: Node, what: str, hints: "Iterable[Hint | str]" = (), details: Iterable[str] = ()
-    ) -> QuestionError:
+    def at(self, node: Node, what: str, hints: "Iterable[Hint | str]" = (), details: Iterable[str] = ()) -> QueryError:
         """An error that points at a part of the tree."""
         spans = [(n.meta["start"], n.meta["end"] + 1) for n in node.walk() if "start" in n.meta]
         if not spans:
-            return QuestionError(what, where="SQL", details=list(details), hints=hints)
+            return QueryError(what, where="SQL", details=list(details), hints=hints)
         start = min(first for first, _ in spans)
         return self.error(what, start, max(last for _, last in spans), hints, details)
 
-    def at_word(self, words: Iterable[str], what: str, hints: "Iterable[Hint | str]" = ()) -> QuestionError:
+    def at_word(self, words: Iterable[str], what: str, hints: "Iterable[Hint | str]" = ()) -> QueryError:
         """An error that points at the first of some key words."""
         wanted = set(words)
         for token in self.tokens:
             quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
             if not quoted and token.text.upper().partition(" ")[0] in wanted:
                 return self.error(what, token.start, token.end + 1, hints)
-        return QuestionError(what, where="SQL", hints=hints)
+        return QueryError(what, where="SQL", hints=hints)
 
     def error(
         self, what: str, start: int, stop: int, hints: "Iterable[Hint | str]" = (), details: Iterable[str] = ()
-    ) -> QuestionError:
+    ) -> QueryError:
         """An error that shows the line, with marks below some of its characters."""
         begin = self.text.rfind("\n", 0, start) + 1
         end = self.text.find("\n", start)
@@ -128,7 +132,7 @@ class Query:
         shown = line[skipped : skipped + _SHOWN].replace("\t", " ")
         marks = " " * (first - skipped) + "^" * max(min(last - skipped, len(shown)) - (first - skipped), 1)
         where = f"SQL line {self.text.count(chr(10), 0, start) + 1}, character {first + 1}"
-        return QuestionError(what, where=where, details=[shown, marks, *details], hints=hints)
+        return QueryError(what, where=where, details=[shown, marks, *details], hints=hints)
 
     def only(self, node: Node, *allowed: str, instead: "Iterable[Hint | str]" = ()) -> None:
         """Refuse a node that carries anything but these."""
@@ -139,3 +143,106 @@ class Query:
 
 
 _EXAMPLE = ("SELECT region, COUNT(*) FROM people GROUP BY region", "for example")
+
+
+# -- What columns and constants in a query mean ------------------------------------------------------------------------
+# Attributes and properties that the policy declares, and their values
+
+
+@dataclass(frozen=True)
+class SqlColumns:
+    """The names that a query may use, and the ones that it gives to its table."""
+
+    query: SqlText
+    universe: Universe
+    tables: tuple[str, ...] = ()
+
+    def name(self, node: Node) -> str:
+        """The name, in our queries, of a column."""
+        written = self.written(node)
+        spelled = self._spelled(written, node)
+        match = SPEC.fullmatch(spelled)
+        if match is None or match["name"].strip() != spelled:  # `by` would read it as a width or as edges
+            raise self.query.at(node, "SQL cannot name an attribute with “/” or brackets", ["the same in words"])
+        return spelled
+
+    def written(self, node: Node) -> str:
+        """A column as it stands in the query, without the name of the table."""
+        if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
+            raise self.query.at(node, "a column that the policy declares is needed here", self._known())
+        self.query.only(node, "this", "table", instead=self._known())
+        qualifier = node.args.get("table")
+        if qualifier is None:
+            return str(node.this.name)
+        if qualifier.name.lower() in self.tables:
+            if any(a.name.lower() == qualifier.name.lower() for a in self.universe.attributes):
+                raise self.query.at(node, f"“{qualifier.name[:40]}” is both the table and an attribute", ["FROM other"])
+            return str(node.this.name)
+        return f"{qualifier.name}.{node.this.name}"
+
+    def _spelled(self, written: str, node: Node) -> str:
+        """As the policy spells it: SQL does not tell capitals apart, unless they stand in quotes."""
+        try:
+            resolve(written, self.universe)
+        except DxError as error:
+            quoted = any(part.args.get("quoted") for part in node.find_all(exp.Identifier))
+            facts = [f for a in self.universe.attributes for p in a.properties for f in (p, f"{a.name}.{p}")]
+            alike = {name for name in (*self.universe.names, *facts) if name.lower() == written.lower()} - {written}
+            if quoted or len(alike) != 1:
+                raise self.query.at(node, error.what, error.hints or self._known()) from None
+            return self._spelled(alike.pop(), node)
+        return written
+
+    def reference(self, node: Node) -> tuple[str, Reference]:
+        """The name of a column, and what it means."""
+        name = self.name(node)
+        return name, resolve(name, self.universe)
+
+    def numeric(self, node: Node) -> str:
+        """The name of a column of numbers."""
+        name, ref = self.reference(node)
+        if ref.numbers is None:
+            raise self.query.at(node, f"{ref.name} has no numbers", [f"GROUP BY {name}"])
+        return name
+
+    def constant(self, node: Node) -> str:
+        """A value as we write it: a text, a number, a day, true or false."""
+        match node:
+            case exp.Literal() if node.is_string:
+                return str(node.this)
+            case exp.Literal():
+                return self._number(node, node)
+            case exp.Neg(this=exp.Literal(is_string=False) as inner):
+                return f"-{self._number(inner, node)}"
+            case exp.Boolean():
+                return as_text(bool(node.this))
+            case exp.Cast(this=exp.Literal(is_string=True)) if _is_date(node):
+                self.query.only(node, "this", "to")
+                return str(node.this.this)
+            case exp.Null():
+                other = ("'other'", "what is missing, invalid or not listed is one value of every attribute")
+                raise self.query.at(node, "NULL is no value here", [other])
+            case _:
+                raise self.query.at(node, "a constant is needed here", ["'text'", "12.5", "DATE '2026-01-31'", "TRUE"])
+
+    def _number(self, literal: Node, node: Node) -> str:
+        try:
+            return number_text(Fraction(exact(str(literal.this))))
+        except DxError as error:
+            raise self.query.at(node, error.what) from None
+
+    def _known(self) -> list[str]:
+        facts = [f"{a.name}.{p}" for a in self.universe.attributes for p in a.properties]
+        known = [*self.universe.names, *facts]
+        return [", ".join(known[:12]) + (", …" if len(known) > 12 else "")]
+
+    def checked(self, node: Node, error: DxError) -> QueryError:
+        """An error about what a part of the query means, which points at it."""
+        return self.query.at(node, error.what, error.hints, error.details)
+
+
+def _is_date(node: exp.Cast) -> bool:
+    to = node.args.get("to")
+    if not isinstance(to, exp.DataType) or to.this != exp.DataType.Type.DATE:
+        return False
+    return not [key for key, value in to.args.items() if key != "this" and value not in (None, False, [])]

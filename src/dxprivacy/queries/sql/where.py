@@ -22,8 +22,7 @@ from dxprivacy.queries.conditions import (
     together,
 )
 from dxprivacy.queries.grouping import Reference, fulfilling, resolve
-from dxprivacy.queries.sql.sql_columns import Columns
-from dxprivacy.queries.sql.sql_text import Node
+from dxprivacy.queries.sql.sql_text import Node, SqlColumns
 from dxprivacy.universe.attributes.attribute import OTHER, Attribute
 
 _MOST = 400  # nodes: each condition looks at all values of an attribute
@@ -42,7 +41,7 @@ _INSTEAD: dict[type[Node], tuple[str, str]] = {
 class Where:
     """The conditions of a query."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: SqlColumns) -> None:
         self.columns = columns
         self.query = columns.query
         self.read = 0

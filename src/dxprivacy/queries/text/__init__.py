@@ -1,4 +1,4 @@
 """Queries in words: the grammar, and how queries are written back.
 
-In reading order: `condition_grammar`, `query_lengths`, `written_names`, `query_grammar`, `selection_grammar`.
+In reading order: `condition_grammar`, `written_names`, `query_grammar`, `selection_grammar`.
 """

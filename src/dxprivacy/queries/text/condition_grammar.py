@@ -7,7 +7,7 @@ names and values may hold them where they mean nothing: in `income=>50K` and `gr
 import re
 from typing import Protocol
 
-from dxprivacy.errors import DxError, QuestionError
+from dxprivacy.errors import DxError, QueryError
 from dxprivacy.queries.conditions import (
     MOST_DEEP,
     Condition,
@@ -22,18 +22,18 @@ from dxprivacy.queries.conditions import (
 
 _SIGN = re.compile("<>|<=|>=|!=|<|>")
 _COMPARISON = re.compile(r"(?P<name>[^<>]+?)?(?P<sign><>|[<>])(?P<rest>.*)", re.S)
-_MOST = 200  # conditions in one question: each looks at all values of an attribute
+_MOST = 200  # conditions in one query: each looks at all values of an attribute
 _UNEQUAL = ("!=", "<>")
 
 
 class Words(Protocol):
-    """Words of a question, read one by one: their texts, and whether each stands in quotes."""
+    """Words of a query, read one by one: their texts, and whether each stands in quotes."""
 
     tokens: list[tuple[str, bool]]
     at: int
 
-    def error(self, what: str, hints: list[tuple[str, str]] | None = None) -> QuestionError:
-        """An error that shows the question."""
+    def error(self, what: str, hints: list[tuple[str, str]] | None = None) -> QueryError:
+        """An error that shows the query."""
 
     def word(self, otherwise: str, *, keyword: bool = True) -> str:
         """The next word; an error where there is none."""
@@ -108,7 +108,7 @@ class _Conditions:
         reader = self.reader
         self.read += 1
         if self.read > _MOST:
-            raise reader.error(f"more than {_MOST:,} conditions in one question", [("state=CA|TX|…", "lists values")])
+            raise reader.error(f"more than {_MOST:,} conditions in one query", [("state=CA|TX|…", "lists values")])
         self._part_comparison()
         name = reader.word("where what?", keyword=False)
         sign = self._sign()

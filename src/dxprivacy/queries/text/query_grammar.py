@@ -1,8 +1,8 @@
-"""Questions in words, as on the command line and in files; one parser for both.
+"""Queries in words, as on the command line and in files; one parser for both.
 
     count | count people | table | sum X | mean X | variance X | sd X | covariance X, Y | correlation X, Y
         [by A, B/10, age[0,18,65]]   [where A=x and B=18..65]   [within 10 [unit]]
-    share where C=z [among A=x]   [by …]   |   ratio of sum X to count, or to sum Y   [by …]   [where …]
+    proportion where C=z [among A=x]   [by …]   |   ratio of sum X to count, or to sum Y   [by …]   [where …]
     prefixes X | ranges X | marginals K [of A, B/10, C]   [within 10]
 
 and behind all of them `[weight 2]`.  Clauses stand in any order; `histogram X` is `count by X`, `cumulative` prefixes.
@@ -16,39 +16,37 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from dxprivacy.errors import DxError, QuestionError, UsageError, did_you_mean
-from dxprivacy.exact.lengths import split_length
-from dxprivacy.exact.rounding import exact
+from dxprivacy.errors import DxError, QueryError, UsageError, did_you_mean
+from dxprivacy.exact.rounding import exact, split_length
 from dxprivacy.queries.asked import importance
 from dxprivacy.queries.assembling import ASKS, assemble
 from dxprivacy.queries.conditions import Conditions
 from dxprivacy.queries.kinds.counts import Count, CountPeople
-from dxprivacy.queries.kinds.intervals import Prefixes
+from dxprivacy.queries.kinds.marginals import Prefixes
 from dxprivacy.queries.kinds.quantiles import Quantiles
 from dxprivacy.queries.kinds.ratios import RatioOf
 from dxprivacy.queries.kinds.spreads import Correlation, Covariance
 from dxprivacy.queries.kinds.sums import Sum
-from dxprivacy.queries.query import Question
+from dxprivacy.queries.query import Query
 from dxprivacy.queries.text.condition_grammar import read_conditions
-from dxprivacy.queries.text.query_lengths import Length, in_one_unit
-from dxprivacy.queries.text.written_names import BARE, KEYWORDS
+from dxprivacy.queries.text.written_names import BARE, KEYWORDS, Length, in_one_unit
 
 _TOKEN = re.compile(rf"""\s*(?:(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?P<mark>[=|,])|(?P<word>{BARE.pattern}))""")
 
 
-def parse(text: str) -> Question:
-    """A question from words.
+def parse(text: str) -> Query:
+    """A query from words.
 
-    >>> question = parse("mean elevation within 2 m weight 3")
-    >>> question.ask, question.of, question.within, question.unit, question.weight
+    >>> query = parse("mean elevation within 2 m weight 3")
+    >>> query.ask, query.of, query.within, query.unit, query.weight
     ('mean', 'elevation', Fraction(2, 1), 'm', Fraction(3, 1))
     >>> parse("table sex by age/10 where native=Y").by
     ('sex', 'age/10')
-    >>> print(parse("share where delay=15..60 among month=1 by carrier by origin"))
-    share by carrier, origin where delay=15..60 among month=1
+    >>> print(parse("proportion where delay=15..60 among month=1 by carrier by origin"))
+    proportion by carrier, origin where delay=15..60 among month=1
     """
     reader = _Reader(text)
-    said = reader.word("a question starts with count, table, sum or mean").lower()
+    said = reader.word("a query starts with count, table, sum or mean").lower()
     if said not in _asks():
         raise reader.error(f"“{said}” is not something to ask", _instead(said))
     parts = _head(reader, said)
@@ -176,7 +174,7 @@ def _two(reader: "_Reader", parts: dict[str, Any]) -> None:
     if reader.peek() in (",", "and"):
         raise reader.error(
             f"a {parts['ask']} is of two",
-            [(f"{parts['ask']} {parts['of']}, {parts['further']['beside']}", "one question for each two")],
+            [(f"{parts['ask']} {parts['of']}, {parts['further']['beside']}", "one query for each two")],
         )
 
 
@@ -185,12 +183,12 @@ def _quantile(reader: "_Reader", parts: dict[str, Any]) -> None:
     example = [("quantile 0.9 of income", ""), ("quantile 0.25, 0.75 of income", "")]
     if reader.peek() == "of":
         raise reader.error("which quantile?", [*example, ("median income", "the one in the middle")])
-    shares = [reader.number("which quantile?", example, percent=True)]
+    levels = [reader.number("which quantile?", example, percent=True)]
     while reader.take(","):
-        shares.append(reader.number("which quantile besides?", example, percent=True))
+        levels.append(reader.number("which quantile besides?", example, percent=True))
     reader.take("of")
     parts["of"] = reader.word("a quantile of what?", keyword=False)
-    parts["further"]["at"] = tuple(shares)
+    parts["further"]["at"] = tuple(levels)
 
 
 _HEADS: dict[str, Callable[["_Reader", dict[str, Any]], None]] = {
@@ -211,18 +209,18 @@ def _instead(word: str) -> list[tuple[str, str]]:
     if word in ("percentile", "percentiles", "quartile", "quartiles"):
         return [("quantile 0.9 of …", "the 90th percentile"), ("quantile 0.25, 0.5, 0.75 of …", "the quartiles")]
     if word in ("mode", "most"):
-        return [('dxp choose "most common …"', "a value, chosen"), ("count by …", "all counts")]
+        return [('dxp select "most common …"', "a value, chosen"), ("count by …", "all counts")]
     if word in ("max", "min", "maximum", "minimum"):
         return [("quantile 0.99 of …", f"a {word} hangs on one record; a quantile near the end does not")]
     if word in ("stddev", "std", "deviation", "stdev"):
         return [("sd …", "a standard deviation")]
     if word in (*KEYWORDS, "of"):
-        return [('"count by sex"', "put each question into quotes")]
+        return [('"count by sex"', "put each query into quotes")]
     return did_you_mean(word, _asks()) or [("count by …", "")]
 
 
 def _asks() -> tuple[str, ...]:
-    """What a question may start with."""
+    """What a query may start with."""
     return ("count", *_ALSO_SAID, *(ask for ask in ASKS if ask not in (Count.ask, CountPeople.ask)))
 
 
@@ -248,7 +246,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text.strip()
         if not self.text:
-            raise UsageError("the question is empty", hints=[("count by sex", "for example")])
+            raise UsageError("the query is empty", hints=[("count by sex", "for example")])
         self.tokens: list[tuple[str, bool]] = []  # text, quoted
         position = 0
         while position < len(self.text):
@@ -263,8 +261,8 @@ class _Reader:
             position = match.end()
         self.at = 0
 
-    def error(self, what: str, hints: list[tuple[str, str]] | None = None) -> QuestionError:
-        return QuestionError(what, where=f"question “{self.text}”", hints=hints or [])
+    def error(self, what: str, hints: list[tuple[str, str]] | None = None) -> QueryError:
+        return QueryError(what, where=f"query “{self.text}”", hints=hints or [])
 
     def clause(self) -> str | None:
         """The word that begins the next clause; in quotes it is a name."""

@@ -1,4 +1,4 @@
-"""Choices in words and in JSON, and back.
+"""Selections in words and in JSON, and back.
 
 most common job | largest sum income by state | median age | quantile 0.9 of income | 4 bins of age/5
 """
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dxprivacy.errors import QuestionError, UsageError, did_you_mean
+from dxprivacy.errors import QueryError, UsageError, did_you_mean
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.selections import BinEdges, Closest, Largest, Pick, Quantile, bin_edges, quantile
 from dxprivacy.queries.stored_queries import from_dict
@@ -25,7 +25,7 @@ _EXAMPLES = ("most common job", "median age", "quantile 0.9 of income", "4 bins 
 
 
 def parse_pick(text: str) -> Pick:
-    """A choice from words.
+    """A selection from words.
 
     >>> parse_pick("quantile 0.9 of income")
     Quantile('quantile 0.9 of income')
@@ -50,17 +50,17 @@ def parse_pick(text: str) -> Pick:
     first = words.split()[0] if words else ""
     close = did_you_mean(first, [form for form, _ in _FORMS])
     hints = close or [(f'"{example}"', "") for example in _EXAMPLES]
-    raise QuestionError(f"“{words[:60]}” is not something to choose", hints=hints)
+    raise QueryError(f"“{words[:60]}” is not something to choose", hints=hints)
 
 
 def pick_from_dict(data: Mapping[str, Any]) -> Pick:
-    """A choice back from JSON.
+    """A selection back from JSON.
 
-    >>> pick_from_dict({"choose": "bins", "of": "age", "bins": 4})
+    >>> pick_from_dict({"select": "bins", "of": "age", "bins": 4})
     BinEdges('4 bins of age')
     """
     try:
-        match data["choose"]:
+        match data["select"]:
             case "quantile":
                 return quantile(data["of"], _fraction(data["at"]))
             case "bins":
@@ -71,12 +71,12 @@ def pick_from_dict(data: Mapping[str, Any]) -> Pick:
                 targets = [(str(label), tuple(_fraction(v) for v in values)) for label, values in data["targets"]]
                 return Closest(_stack(data), tuple(targets))
     except (KeyError, TypeError, ValueError, AttributeError, UsageError):
-        raise QuestionError("the description of a choice is damaged") from None
-    raise QuestionError("a choice that this version does not know")
+        raise QueryError("the description of a selection is damaged") from None
+    raise QueryError("a selection that this version does not know")
 
 
 def _stack(data: Mapping[str, Any]) -> Stack:
-    return Stack(tuple(from_dict(q) for q in data["questions"]))
+    return Stack(tuple(from_dict(q) for q in data["queries"]))
 
 
 def _fraction(text: Any) -> Fraction:

@@ -1,25 +1,24 @@
 """Recipes: how an answer is made of rows, what noise in the rows does to it, and what of it can be said beforehand.
 
-In reading order: `recipe`, `linear_answers`, `derived_answers`, `quantile_answers`, `ratio_answers`,
-`spread_answers`.
+In reading order: `recipe`, `linear_answers`, `quantile_answers`, `ratio_answers`, `spread_answers`.
 """
 
 from dxprivacy.universe.answers.linear_answers import Linear
-from dxprivacy.universe.answers.quantile_answers import Inverse, Ramps
+from dxprivacy.universe.answers.quantile_answers import Inverse, QuantileRamps
 from dxprivacy.universe.answers.ratio_answers import Ratio
-from dxprivacy.universe.answers.recipe import COVERAGE, EACH, ErrorOf, Interval, Law, Number, Recipe
+from dxprivacy.universe.answers.recipe import COVERAGE, EACH, Distribution, ErrorOf, Interval, Number, Recipe
 from dxprivacy.universe.answers.spread_answers import Spread, Total
 
 __all__ = [
     "COVERAGE",
     "EACH",
+    "Distribution",
     "ErrorOf",
     "Interval",
     "Inverse",
-    "Law",
     "Linear",
     "Number",
-    "Ramps",
+    "QuantileRamps",
     "Ratio",
     "Recipe",
     "Spread",

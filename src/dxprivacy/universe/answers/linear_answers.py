@@ -5,8 +5,65 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dxprivacy.exact.frozen_values import changed
-from dxprivacy.universe.answers.recipe import COVERAGE, ErrorOf, Interval, Law, Number, Recipe
+from dxprivacy.exact.arrays import changed
+from dxprivacy.universe.answers.recipe import COVERAGE, Distribution, ErrorOf, Interval, Number, Recipe
+
+# -- What answers share that are worked out of several rows; and those that lean on the number of their records --------
+
+
+class OfSeveral(Recipe):
+    """An answer that none of its rows is: of a kind with means."""
+
+    __slots__ = ()
+
+    @property
+    def single(self) -> None:
+        return
+
+    @property
+    def is_mean(self) -> bool:
+        return True
+
+
+class WorkedOut(OfSeveral):
+    """Worked out with the number of its records, which may be one more row.
+
+    `count` is the row of the number of records, None where that is public or not needed; `fraction` is the part of all
+    records that it is about, as far as anybody can tell beforehand.
+    """
+
+    __slots__ = ()
+
+    count: int | None
+    fraction: Fraction
+
+    @property
+    def part(self) -> Fraction:
+        return self.fraction
+
+    @property
+    def _counted(self) -> tuple[int, ...]:
+        """The row of the number of records, if there is one."""
+        return () if self.count is None else (self.count,)
+
+    def _count_moved(self, rows: int) -> int | None:
+        return None if self.count is None else self.count + rows
+
+    def _reckoned(self, records: int | None) -> float:
+        """How many records it is about, before anything is known of the data."""
+        return max(float((records or 0) * self.fraction), 1.0)
+
+    def _sizes(
+        self, z: Sequence[Number], distributions: Sequence[Distribution], records: int, coverage: float
+    ) -> tuple[Fraction, Fraction]:
+        """Between which numbers the number of records lies, so often."""
+        if self.count is None:
+            return Fraction(records), Fraction(records)
+        size, wide = Fraction(z[self.count]), distributions[self.count].half_width(coverage)
+        return size - wide, size + wide
+
+
+# -- Answers that are one row ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)  # there may be hundreds of thousands
@@ -58,16 +115,16 @@ class Linear(Recipe):
             return float(self.factor) / max(n, 1), bias
         return float(self.factor), bias * n
 
-    def expected(self, laws: Sequence[Law], records: int | None, shift: float) -> ErrorOf:
+    def expected(self, distributions: Sequence[Distribution], records: int | None, shift: float) -> ErrorOf:
         """Noise of the row, and whatever moves it besides."""
         unit, bias = self._per_step(records, shift)
         hidden = self.hidden(records)
         bias += hidden
-        law = laws[self.row]
+        distribution = distributions[self.row]
         return ErrorOf(
-            math.hypot(math.sqrt(law.variance) * unit, bias),
-            law.mean_absolute * unit + bias,
-            float(law.half_width()) * unit + bias,
+            math.hypot(math.sqrt(distribution.variance) * unit, bias),
+            distribution.mean_absolute * unit + bias,
+            float(distribution.half_width()) * unit + bias,
             hidden,
         )
 
@@ -75,17 +132,19 @@ class Linear(Recipe):
         unit, bias = self._per_step(records)
         return {self.row: ((within - bias) / unit * (1 + 1e-12), COVERAGE)}
 
-    def interval(self, z: Sequence[Number], laws: Sequence[Law], records: int, shift: float) -> Interval:
+    def interval(
+        self, z: Sequence[Number], distributions: Sequence[Distribution], records: int, shift: float
+    ) -> Interval:
         """Around the noisy row, as far as noise, rounding, shift and cells go."""
         if not shift and type(z[self.row]) is int and self._counts:  # the same in whole numbers: tables have many
-            whole, wide = z[self.row], laws[self.row].half_width()
+            whole, wide = z[self.row], distributions[self.row].half_width()
             if wide.denominator == 1:
                 return float(whole), float(whole - wide.numerator), float(whole + wide.numerator)
         times = 1 if self.per_record else records
         bias = (self.bias + Fraction(shift) * self.factor) * times
         divisor = max(records, 1) if self.per_record else 1
         value = self.factor * Fraction(z[self.row]) / divisor
-        h = laws[self.row].half_width() * self.factor / divisor + bias
+        h = distributions[self.row].half_width() * self.factor / divisor + bias
         low, high = value - h - self.below * times, value + h + self.above * times
         if self.ends is not None:
             value, low, high = (min(max(x, self.ends[0]), self.ends[1]) for x in (value, low, high))

@@ -1,12 +1,12 @@
-"""Quantiles: where a noisy, smoothed distribution function reaches a share of the records.
+"""Quantiles: where a noisy, smoothed distribution function reaches a fraction of the records.
 
-Row k counts every record whose number lies below the k-th ramp, and a part of those on it, less a share of all records:
-ramps of one width lie side by side, from the least number to the largest.  So what row k counts lies between the number
-of records up to where ramp k starts and the number of those before it ends, and both ends of the interval follow from
-single rows: the first that may have reached the share, and the last that may not have passed it.  How far inside of a
-ramp an end lies follows from the row of that ramp and the one beyond it, since what lies before and behind the quantile
-counts no more than these.  Each end is wrong only if one of three certain rows, the same whatever the noise, is
-(docs/theorems.md).
+Row k counts every record whose number lies below the k-th ramp, and a part of those on it, less a fraction of all
+records: ramps of one width lie side by side, from the least number to the largest.  So what row k counts lies between
+the number of records up to where ramp k starts and the number of those before it ends, and both ends of the interval
+follow from single rows: the first that may have reached the level, and the last that may not have passed it.  How far
+inside of a ramp an end lies follows from the row of that ramp and the one beyond it, since what lies before and behind
+the quantile counts no more than these.  Each end is wrong only if one of three certain rows, the same whatever the
+noise, is (docs/theorems.md).
 """
 
 import math
@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from dxprivacy.exact.frozen_values import changed
-from dxprivacy.universe.answers.derived_answers import WorkedOut
-from dxprivacy.universe.answers.recipe import COVERAGE, HALF_THE_RANGE, ErrorOf, Interval, Law, Number
+from dxprivacy.exact.arrays import changed
+from dxprivacy.universe.answers.linear_answers import WorkedOut
+from dxprivacy.universe.answers.recipe import COVERAGE, HALF_THE_RANGE, Distribution, ErrorOf, Interval, Number
 
 _OF_COUNT = 0.98  # that the number of records is within its width, where it is private
 _OF_END = 0.97  # two-sided, so that one end is wrong with half of the rest: 2 % + 1.5 % + 1.5 %
 _OF_RAMP = 10  # of what an end may be wrong by, the part that each of two rows inside of a ramp gets
 
 
-class Ramps(NamedTuple):
+class QuantileRamps(NamedTuple):
     """Ramps side by side: where the first starts, how wide each is, how many there are, and how finely they rise."""
 
     start: Fraction
@@ -40,18 +40,19 @@ class Ramps(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Inverse(WorkedOut):
-    """The quantile `at`, from the rows of ramps that begin with row `first`, each less the share `less` of all records.
+    """The quantile `at`, from the rows of ramps that begin with row `first`, each less the level `less` of all
+    records.
 
     `count` is the row of the number of records, None where it is public, or is not needed: where `less` is `at`.
     """
 
     first: int
-    ramps: Ramps
+    ramps: QuantileRamps
     at: Fraction
     less: Fraction
     hides: tuple[Fraction, Fraction]
     count: int | None = None
-    share: Fraction = Fraction(1)
+    fraction: Fraction = Fraction(1)
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -85,12 +86,12 @@ class Inverse(WorkedOut):
 
     @property
     def _beyond(self) -> Fraction:
-        """Which share of all records, in steps of a row, a row must reach."""
+        """Which fraction of all records, in steps of a row, a row must reach."""
         return (self.at - self.less) * self._steps
 
     @property
     def measured_by(self) -> Mapping[int, tuple[int, float]]:
-        """A record more or less in the count moves the rank by a share of it, and the one ramp of all that decides."""
+        """A record more or less in the count moves the rank by a part of it, and the one ramp of all that decides."""
         if self.count is None or not self._beyond:
             return {}
         return {self.count: (self.first, 1 / (abs(float(self._beyond)) * math.sqrt(self.ramps.number)))}
@@ -146,14 +147,14 @@ class Inverse(WorkedOut):
         """The same of each of the two rows that tell where inside of a ramp the end lies."""
         return 1 - (1 - (COVERAGE if self.count is None else _OF_END)) / _OF_RAMP
 
-    def expected(self, laws: Sequence[Law], records: int | None, shift: float) -> ErrorOf:  # noqa: ARG002
+    def expected(self, distributions: Sequence[Distribution], records: int | None, shift: float) -> ErrorOf:  # noqa: ARG002
         """Errors of ranks, as if numbers lay evenly over half of their range; and what smoothing does."""
         unit, slope, hidden = 1 / self._steps, self._per_rank(records), self.hidden(records)
-        law = laws[self.first + self.ramps.number // 2]
-        squared, typical = law.variance * unit**2, law.mean_absolute * unit
-        wide = float(law.half_width(self._of_row)) * unit
+        distribution = distributions[self.first + self.ramps.number // 2]
+        squared, typical = distribution.variance * unit**2, distribution.mean_absolute * unit
+        wide = float(distribution.half_width(self._of_row)) * unit
         if self.count is not None:
-            other, times = laws[self.count], abs(float(self.at - self.less))
+            other, times = distributions[self.count], abs(float(self.at - self.less))
             squared += other.variance * times**2
             typical += other.mean_absolute * times
             wide += float(other.half_width(_OF_COUNT)) * times
@@ -171,28 +172,34 @@ class Inverse(WorkedOut):
         found = dict.fromkeys(self.rows, (room / 2 * self._steps, self._of_row))
         return found | {self.count: (room / 2 / abs(float(self.at - self.less)), _OF_COUNT)}
 
-    def interval(self, z: Sequence[Number], laws: Sequence[Law], records: int, shift: float) -> Interval:  # noqa: ARG002
-        """Around the first row that may have reached the share, and the last one that may not have passed it."""
+    def interval(
+        self,
+        z: Sequence[Number],
+        distributions: Sequence[Distribution],
+        records: int,
+        shift: float,  # noqa: ARG002
+    ) -> Interval:
+        """Around the first row that may have reached the level, and the last one that may not have passed it."""
         ramps = self.ramps
         whole = float(ramps.start - self.hides[0]), float(ramps.end + self.hides[1])
-        sizes = self._sizes(z, laws, records, _OF_COUNT)
+        sizes = self._sizes(z, distributions, records, _OF_COUNT)
         value = min(max(self.value(z, records), whole[0]), whole[1])
         if sizes[0] < 1:
             return value, *whole
         wanted = sorted(self._beyond * size for size in sizes)
         low, high = ramps.number, -1
         for k in range(ramps.number):
-            row, wide = Fraction(z[self.first + k]), laws[self.first + k].half_width(self._of_row)
+            row, wide = Fraction(z[self.first + k]), distributions[self.first + k].half_width(self._of_row)
             if low == ramps.number and row + wide >= wanted[0]:
                 low = k
             if row - wide < wanted[1]:
                 high = k
-        inner = _Inner(self, z, laws, sizes[1])
+        inner = _Inner(self, z, distributions, sizes[1])
         ends = inner.least(low - 1, wanted[0]) - self.hides[0], inner.most(high + 1, wanted[1]) + self.hides[1]
         return value, min(max(float(ends[0]), whole[0]), value), max(min(float(ends[1]), whole[1]), value)
 
     def value(self, rows: Sequence[Number], records: float) -> float:
-        """Where the rising function closest to the rows, straight between the middles of ramps, reaches the share.
+        """Where the rising function closest to the rows, straight between the middles of ramps, reaches the level.
 
         Of ranks that are not smoothed, the first number that does.
         """
@@ -202,7 +209,7 @@ class Inverse(WorkedOut):
         if size <= 0:
             return float(ramps.start + ramps.end) / 2
         bottom, top, wanted = -self.less * size, (1 - self.less) * size, (self.at - self.less) * size
-        if ramps.steps == 1:  # ranks as they are: the first number that reaches the share
+        if ramps.steps == 1:  # ranks as they are: the first number that reaches the level
             reached = next((k for k, height in enumerate(heights) if height >= wanted), ramps.number)
             return float(ramps.at(Fraction(reached)))
         points = [bottom, *(min(max(height, bottom), top) for height in heights), top]
@@ -231,8 +238,10 @@ class Inverse(WorkedOut):
 class _Inner:
     """Where inside of a ramp a quantile lies at least and at most, if it lies on that ramp."""
 
-    def __init__(self, recipe: Inverse, z: Sequence[Number], laws: Sequence[Law], most: Fraction) -> None:
-        self.recipe, self.z, self.laws = recipe, z, laws
+    def __init__(
+        self, recipe: Inverse, z: Sequence[Number], distributions: Sequence[Distribution], most: Fraction
+    ) -> None:
+        self.recipe, self.z, self.distributions = recipe, z, distributions
         steps = recipe._steps
         self.bottom, self.top = -recipe.less * most * steps, (1 - recipe.less) * most * steps  # of any row
 
@@ -241,7 +250,7 @@ class _Inner:
         if not 0 <= k < self.recipe.ramps.number:
             return self.bottom if k < 0 else self.top
         at = self.recipe.first + k
-        found = Fraction(self.z[at]) + side * self.laws[at].half_width(self.recipe._of_inner)
+        found = Fraction(self.z[at]) + side * self.distributions[at].half_width(self.recipe._of_inner)
         return min(max(found, self.bottom), self.top)
 
     def least(self, k: int, wanted: Fraction) -> Fraction:

@@ -1,20 +1,20 @@
-"""Answers that are one row over another: means and shares of groups whose sizes are private."""
+"""Answers that are one row over another: means and proportions of groups whose sizes are private."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dxprivacy.exact.frozen_values import changed
-from dxprivacy.universe.answers.derived_answers import OfSeveral
-from dxprivacy.universe.answers.recipe import EACH, ErrorOf, Interval, Law, Number
+from dxprivacy.exact.arrays import changed
+from dxprivacy.universe.answers.linear_answers import OfSeveral
+from dxprivacy.universe.answers.recipe import EACH, Distribution, ErrorOf, Interval, Number
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio(OfSeveral):
     """A mean over a group whose size is private: center + factor * row[top] / row[bottom], within [low, high].
 
-    Shares, and other ratios, are of the same kind.
+    Proportions, and other ratios, are of the same kind.
 
     `part` is the part of all records that is in the group, as far as anybody can tell beforehand: as if every group,
     and every value of a condition, were equally frequent.
@@ -43,11 +43,11 @@ class Ratio(OfSeveral):
 
     @property
     def reach(self) -> float:
-        """Half of its range; all of it, where it is reckoned from one end."""
+        """Half of its range; all of it, where it is estimated from one end."""
         return float(self.high - self.low) / (1 if self.center == self.low else 2)
 
     def size(self, records: int | None) -> float:
-        """How large the bottom row is reckoned to be: mostly how many records are counted there."""
+        """How large the bottom row is estimated to be: mostly how many records are counted there."""
         return max(float((records or 0) * self.part * self.each), 1.0)
 
     def moved(self, rows: int) -> "Ratio":
@@ -56,10 +56,10 @@ class Ratio(OfSeveral):
     def hidden(self, records: int | None) -> float:  # noqa: ARG002
         return float(max(self.below, self.above))
 
-    def expected(self, laws: Sequence[Law], records: int | None, shift: float) -> ErrorOf:  # noqa: ARG002
+    def expected(self, distributions: Sequence[Distribution], records: int | None, shift: float) -> ErrorOf:  # noqa: ARG002
         """As if all groups were equally large: sizes are private."""
         size, reach = self.size(records), self.reach
-        top, bottom, unit = laws[self.top], laws[self.bottom], float(self.factor)
+        top, bottom, unit = distributions[self.top], distributions[self.bottom], float(self.factor)
         hidden = self.hidden(records)
         bias = float(self.bias) + hidden
         return ErrorOf(
@@ -75,9 +75,15 @@ class Ratio(OfSeveral):
         steps = {self.top: room / float(self.factor), self.bottom: room / self.reach if self.reach else math.inf}
         return {row: (each, EACH) for row, each in steps.items()}
 
-    def interval(self, z: Sequence[Number], laws: Sequence[Law], records: int, shift: float) -> Interval:  # noqa: ARG002
+    def interval(
+        self,
+        z: Sequence[Number],
+        distributions: Sequence[Distribution],
+        records: int,  # noqa: ARG002
+        shift: float,  # noqa: ARG002
+    ) -> Interval:
         """Between the corners of what sum and count may be."""
-        h1, h2 = laws[self.top].half_width(EACH), laws[self.bottom].half_width(EACH)
+        h1, h2 = distributions[self.top].half_width(EACH), distributions[self.bottom].half_width(EACH)
         top, size = Fraction(z[self.top]), Fraction(z[self.bottom])
         ends = self._ends(top, h1, size, h2)
         value = self.center + self.factor * top / size if size > 0 else self.center

@@ -15,7 +15,7 @@ Interval: TypeAlias = tuple[float, float, float]
 """A value, and the ends of its interval."""
 
 
-class Law(Protocol):
+class Distribution(Protocol):
     """Noise with mean 0, in steps of a row's grid."""
 
     @property
@@ -89,7 +89,7 @@ class Recipe(ABC):
 
     @property
     def which(self) -> object:
-        """What tells recipes of one question apart besides their rows; nothing, mostly."""
+        """What tells recipes of one query apart besides their rows; nothing, mostly."""
         return None
 
     @property
@@ -99,7 +99,7 @@ class Recipe(ABC):
 
     @property
     def assumed(self) -> str:
-        """What else their errors are reckoned for, before anything is known of the data."""
+        """What else their errors are estimated for, before anything is known of the data."""
         return ""
 
     @property
@@ -126,7 +126,7 @@ class Recipe(ABC):
         """The most that cells hide of the answer."""
 
     @abstractmethod
-    def expected(self, laws: Sequence[Law], records: int | None, shift: float) -> ErrorOf:
+    def expected(self, distributions: Sequence[Distribution], records: int | None, shift: float) -> ErrorOf:
         """The error before anything is spent; `shift` is how far a row is moved on purpose per record, in steps."""
 
     @abstractmethod
@@ -134,7 +134,9 @@ class Recipe(ABC):
         """Per row the steps that noise may take, and how often at least, so that the answer is right within so much."""
 
     @abstractmethod
-    def interval(self, z: Sequence[Number], laws: Sequence[Law], records: int, shift: float) -> Interval:
+    def interval(
+        self, z: Sequence[Number], distributions: Sequence[Distribution], records: int, shift: float
+    ) -> Interval:
         """The released value and its 95 % interval, from noisy rows alone: post-processing."""
 
     @abstractmethod

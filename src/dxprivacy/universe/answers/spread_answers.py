@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NamedTuple, TypeAlias
 
-from dxprivacy.exact.frozen_values import changed
-from dxprivacy.universe.answers.derived_answers import WorkedOut
-from dxprivacy.universe.answers.recipe import COVERAGE, HALF_THE_RANGE, ErrorOf, Interval, Law, Number
+from dxprivacy.exact.arrays import changed
+from dxprivacy.universe.answers.linear_answers import WorkedOut
+from dxprivacy.universe.answers.recipe import COVERAGE, HALF_THE_RANGE, Distribution, ErrorOf, Interval, Number
 
 Kind: TypeAlias = Literal["variance", "sd", "covariance", "correlation"]
 Ends: TypeAlias = tuple[Fraction, Fraction]
@@ -48,7 +48,7 @@ class Spread(WorkedOut):
     squares: tuple[Total, ...]
     hides: tuple[Fraction, Fraction]
     count: int | None = None
-    share: Fraction = _ONE
+    fraction: Fraction = _ONE
 
     @property
     def noun(self) -> str:
@@ -139,19 +139,19 @@ class Spread(WorkedOut):
             out.append((self.count, product))
         return [(row, pull * steep / size) for row, pull in out]
 
-    def expected(self, laws: Sequence[Law], records: int | None, shift: float) -> ErrorOf:  # noqa: ARG002
+    def expected(self, distributions: Sequence[Distribution], records: int | None, shift: float) -> ErrorOf:  # noqa: ARG002
         """To the first order, for averages as far from 0 as they can be."""
         pulls, hidden, reach = self._pull(records), self.hidden(records), self.ends[1] - self.ends[0]
         bias = sum(float(t.bias) for t in self.totals) * self._steepness + hidden
-        each = self._each(laws)
-        squared = math.sqrt(sum(laws[row].variance * pull**2 for row, pull in pulls))
-        typical = sum(laws[row].mean_absolute * pull for row, pull in pulls)
-        wide = sum(float(laws[row].half_width(each)) * pull for row, pull in pulls)
+        each = self._each(distributions)
+        squared = math.sqrt(sum(distributions[row].variance * pull**2 for row, pull in pulls))
+        typical = sum(distributions[row].mean_absolute * pull for row, pull in pulls)
+        wide = sum(float(distributions[row].half_width(each)) * pull for row, pull in pulls)
         return ErrorOf(min(squared, reach) + bias, min(typical, reach) + bias, min(wide, reach) + bias, hidden)
 
-    def _each(self, laws: Sequence[Law]) -> float:
+    def _each(self, distributions: Sequence[Distribution]) -> float:
         """How often every noisy row must stay within its width, so that all do 95 % of the time."""
-        noisy = sum(laws[row].variance > 0 for row in self.rows)
+        noisy = sum(distributions[row].variance > 0 for row in self.rows)
         return 1 - (1 - COVERAGE) / max(noisy, 1)
 
     def steps_within(self, within: float, records: int | None) -> dict[int, tuple[float, float]]:
@@ -159,13 +159,19 @@ class Spread(WorkedOut):
         pulls, each = self._pull(records), 1 - (1 - COVERAGE) / len(self.rows)
         return {row: (within / len(pulls) / pull if pull else math.inf, each) for row, pull in pulls}
 
-    def interval(self, z: Sequence[Number], laws: Sequence[Law], records: int, shift: float) -> Interval:  # noqa: ARG002
-        each = self._each(laws)
-        sizes = self._sizes(z, laws, records, each)
+    def interval(
+        self,
+        z: Sequence[Number],
+        distributions: Sequence[Distribution],
+        records: int,
+        shift: float,  # noqa: ARG002
+    ) -> Interval:
+        each = self._each(distributions)
+        sizes = self._sizes(z, distributions, records, each)
         value = self.value(z, records)
         if sizes[0] < 1:
             return value, *self.ends
-        between = [self._sum(total, z, laws[total.row].half_width(each), sizes[1]) for total in self.totals]
+        between = [self._sum(total, z, distributions[total.row].half_width(each), sizes[1]) for total in self.totals]
         low, high = self._put_together(between, sizes)
         return value, max(min(low, value), self.ends[0]), min(max(high, value), self.ends[1])
 

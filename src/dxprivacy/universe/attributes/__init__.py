@@ -1,5 +1,5 @@
 """Attributes, one file per kind: labels, order, and how entries are read.
 
 In reading order: `attribute`, `binned_numbers`, `listed_points`, `grid`, `integers`, `listed_values`, `dates`,
-`nearest_place`, `ordered_values`, `series_of_numbers`, `times`, `weekdays`, `attribute_kinds`.
+`nearest_place`, `ordered_values`, `series_of_numbers`, `times`, `attribute_kinds`.
 """

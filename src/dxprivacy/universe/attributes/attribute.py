@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dxprivacy.errors import Hint, PolicyError, QuestionError, UsageError, listed_instead
+from dxprivacy.errors import Hint, PolicyError, QueryError, UsageError, listed_instead
+from dxprivacy.exact.answer_grid import ends_of
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.exact.evenly import ends_of
 from dxprivacy.exact.rounding import exact, number_text
 from dxprivacy.universe.ordering.order import Scale, Singles
 from dxprivacy.universe.reading.codecs import Codec, ListedTexts, Surroundings
@@ -135,7 +135,7 @@ class Attribute(OneLine, ABC):
 
     @abstractmethod
     def find(self, value: object) -> int:
-        """The index of a value as a person or a data cell writes it; unknown values raise QuestionError."""
+        """The index of a value as a person or a data cell writes it; unknown values raise QueryError."""
 
     def find_all(self, value: object) -> Sequence[int]:
         """The indices that a condition means by a value: one, unless the kind has names for several together."""
@@ -156,7 +156,7 @@ class Attribute(OneLine, ABC):
             return codec.places[key]
         try:
             return self.find(text)
-        except QuestionError:
+        except QueryError:
             if not self.has_other:
                 raise
             return self.listed
@@ -276,12 +276,12 @@ class Attribute(OneLine, ABC):
         return Fraction(0), Fraction(0)
 
     def entry_of(self, fact: Property | None) -> "Attribute | None":
-        """What an entry of the data column is read as that a name in a question means; None for any other property."""
+        """What an entry of the data column is read as that a name in a query means; None for any other property."""
         return self if fact is None else None
 
     def places_of(self, fact: Property) -> list[int]:
         """Which of the possible entries each value has in the column that a property names."""
-        raise QuestionError(f"{fact.name} is no column of {self.name}")
+        raise QueryError(f"{fact.name} is no column of {self.name}")
 
     @property
     def limits(self) -> tuple[str, str] | None:
@@ -294,7 +294,7 @@ class Attribute(OneLine, ABC):
         return False
 
     def beyond(self, value: object) -> bool:  # noqa: ARG002
-        """Whether a value lies outside a range that clamps: data may hold it, but no question should name it."""
+        """Whether a value lies outside a range that clamps: data may hold it, but no query should name it."""
         return False
 
     # -- versions and files --------------------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ class Attribute(OneLine, ABC):
 
     @property
     def coarser(self) -> str:
-        """How a question takes many of its values together; nothing where they are on no line."""
+        """How a query takes many of its values together; nothing where they are on no line."""
         return "" if self.unit_step is None else f"{self.name}/10"
 
     @property
@@ -424,8 +424,8 @@ class Attribute(OneLine, ABC):
         """The label of such a group; nothing where it has none but those of its ends."""
         return ""
 
-    def _unknown(self, value: object, known: Sequence[str] = ()) -> QuestionError:
-        return QuestionError(f"{self.name} has no value {str(value)[:60]!r}", hints=listed_instead(str(value), known))
+    def _unknown(self, value: object, known: Sequence[str] = ()) -> QueryError:
+        return QueryError(f"{self.name} has no value {str(value)[:60]!r}", hints=listed_instead(str(value), known))
 
 
 def as_text(value: object) -> str:

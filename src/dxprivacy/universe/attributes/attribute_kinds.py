@@ -18,8 +18,7 @@ from dxprivacy.universe.attributes.listed_values import Values
 from dxprivacy.universe.attributes.nearest_place import Nearest
 from dxprivacy.universe.attributes.ordered_values import Ordered
 from dxprivacy.universe.attributes.series_of_numbers import Series
-from dxprivacy.universe.attributes.times import Times
-from dxprivacy.universe.attributes.weekdays import Weekdays
+from dxprivacy.universe.attributes.times import Times, Weekdays
 
 OURS = (Values, Ordered, Integers, Numbers, Dates, Weekdays, Times, Series, Points, Grid, Nearest)
 """Those that the package brings."""

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from dxprivacy.errors import PolicyError, UsageError
-from dxprivacy.exact.evenly import Evenly
+from dxprivacy.exact.answer_grid import Evenly
 from dxprivacy.exact.rounding import exact, number_text
 from dxprivacy.universe.attributes.attribute import OTHER, Attribute, Property
-from dxprivacy.universe.ordering.neighbor_groups import range_words, round_starts, short_number
-from dxprivacy.universe.ordering.order import Cells, Scale
+from dxprivacy.universe.ordering.order import OrderedBins, Scale
+from dxprivacy.universe.ordering.order_of_names import range_words, round_starts, short_number
 from dxprivacy.universe.reading.codecs import NumbersInCells
 from dxprivacy.universe.reading.text_formats import NumberFormat
 
@@ -164,7 +164,7 @@ class Numbers(Attribute):
     def order(self, fact: Property | None = None) -> Scale | None:
         if fact is not None:
             return super().order(fact)
-        return Cells(self.name, Evenly(self.low, self.step, self.listed), step=self.step)
+        return OrderedBins(self.name, Evenly(self.low, self.step, self.listed), step=self.step)
 
     @property
     def needed(self) -> str:

@@ -12,11 +12,10 @@ import numpy as np
 from dxprivacy.errors import PolicyError
 from dxprivacy.universe.attributes.attribute import OTHER, Attribute, Property, Shared
 from dxprivacy.universe.ordering import order, order_of_days
-from dxprivacy.universe.ordering.neighbor_groups import calendar_starts, days_words
+from dxprivacy.universe.ordering.order_of_names import calendar_starts, days_words
 from dxprivacy.universe.reading import codecs
-from dxprivacy.universe.reading.calendar import DAY, Periods, Step
+from dxprivacy.universe.reading.calendar import DAY, Periods, Step, require_zone, zone_of
 from dxprivacy.universe.reading.text_formats import as_date, date_formats, settled
-from dxprivacy.universe.reading.time_zones import require_zone, zone_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +215,7 @@ class Dates(Attribute):
         }
 
     def order(self, fact: Property | None = None) -> order.Scale | None:
-        return order_of_days.Days(self.name, self._periods) if fact is None else super().order(fact)
+        return order_of_days.OrderOfDays(self.name, self._periods) if fact is None else super().order(fact)
 
     @property
     def needed(self) -> str:

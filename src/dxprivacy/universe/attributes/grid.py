@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import PolicyError, QuestionError
+from dxprivacy.errors import PolicyError, QueryError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.rounding import exact, number_text, written_fraction
 from dxprivacy.universe.attributes.attribute import OTHER, Property
@@ -29,7 +29,7 @@ MOST_CELLS = 250_000
 HALF, ROUNDED = Fraction(1, 2), Fraction(1, 40)
 """How far from its middle a cell reaches, and how far its middle may be rounded, in steps."""
 COORDINATE_NAMES = {True: ("latitude", "longitude"), False: ("x", "y")}
-"""What the two numbers of a place are called in questions: on the Earth, and in a plane."""
+"""What the two numbers of a place are called in queries: on the Earth, and in a plane."""
 
 
 def middle_text(middle: Fraction, step: Fraction) -> str:
@@ -142,7 +142,7 @@ class Grid(Points):
         for side, text in zip(self.entries_read, given, strict=True):
             try:
                 place = side.find(text.strip())
-            except QuestionError:
+            except QueryError:
                 place = side.listed
             if place == side.listed:
                 raise self._unknown(value)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.errors import PolicyError
-from dxprivacy.exact.evenly import Evenly
+from dxprivacy.exact.answer_grid import Evenly
 from dxprivacy.exact.rounding import is_whole
 from dxprivacy.universe.attributes.attribute import OTHER, Attribute, Shared, as_text
-from dxprivacy.universe.ordering.neighbor_groups import range_words, round_starts
+from dxprivacy.universe.ordering.order_of_names import range_words, round_starts
 from dxprivacy.universe.reading.codecs import WholeNumbers
 from dxprivacy.universe.reading.text_formats import NumberFormat
 

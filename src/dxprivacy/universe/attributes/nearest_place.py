@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from dxprivacy.errors import PolicyError, QuestionError
+from dxprivacy.errors import PolicyError, QueryError
 from dxprivacy.exact.rounding import number_text, written_fraction
 from dxprivacy.universe.attributes.attribute import Attribute, Property, as_text
 from dxprivacy.universe.attributes.grid import COORDINATE_NAMES
@@ -23,7 +23,7 @@ BOUNDS = {True: (90.0, 360.0), False: (1e150, 1e150)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Axis(Attribute):
+class PlaceAxis(Attribute):
     """One of the two columns: the numbers of all places along it.  It stands in no universe by itself."""
 
     along: tuple[float, ...]
@@ -41,7 +41,7 @@ class Axis(Attribute):
         return as_text(self.along[index])
 
     def find(self, value: object) -> int:  # noqa: ARG002
-        raise QuestionError(f"{self.name} is one of two coordinates", hints=["both together tell a place"])
+        raise QueryError(f"{self.name} is one of two coordinates", hints=["both together tell a place"])
 
     def spec(self) -> dict[str, Any]:
         raise PolicyError(f"{self.name} is one of two coordinates, and no attribute")
@@ -90,9 +90,9 @@ class Nearest(Points):
         """Two numbers together have one place, not one each."""
 
     @cached_property
-    def entries_read(self) -> tuple[Axis, Axis]:
+    def entries_read(self) -> tuple[PlaceAxis, PlaceAxis]:
         first, second = (
-            Axis(name=column, along=tuple(self.coordinates[:, k].tolist()), most=most, format=self.format)
+            PlaceAxis(name=column, along=tuple(self.coordinates[:, k].tolist()), most=most, format=self.format)
             for k, (column, most) in enumerate(zip(self.columns, BOUNDS[self.earth], strict=True))
         )
         return first, second

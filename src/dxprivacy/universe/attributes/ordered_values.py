@@ -74,7 +74,7 @@ class Ordered(Values):
         return (
             (f"places = [{example}]", f"in the policy, at {self.name}: a number for each value"),
             (f"prefixes {self.name}", "needs the order alone"),
-            (f'dxp choose "median {self.name}"', "the value in the middle"),
+            (f'dxp select "median {self.name}"', "the value in the middle"),
         )
 
     def order(self, fact: Property | None = None) -> Scale | None:

@@ -6,12 +6,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from dxprivacy.errors import PolicyError, QuestionError
+from dxprivacy.errors import PolicyError, QueryError
 from dxprivacy.exact.rounding import number_text
 from dxprivacy.universe.attributes.attribute import OTHER, Attribute, Property
 from dxprivacy.universe.attributes.binned_numbers import Numbers
 from dxprivacy.universe.attributes.integers import Integers
-from dxprivacy.universe.ordering.order import Cells, Scale
+from dxprivacy.universe.ordering.order import OrderedBins, Scale
 from dxprivacy.universe.reading.codecs import Codec
 
 _MOST_SERIES = 1 << 18
@@ -92,7 +92,7 @@ class Series(Attribute):
         for entry in given:
             try:
                 k = self.entry.find(entry)
-            except QuestionError:
+            except QueryError:
                 raise self._unknown(value) from None
             if k == self.entry.listed:
                 raise self._unknown(value)
@@ -152,7 +152,7 @@ class Series(Attribute):
         """Of a column of numbers in cells, their order."""
         if fact is None or not isinstance(cells := self.entry_of(fact), Numbers):
             return super().order(fact)
-        return Cells(fact.name, tuple(cells.start(k) for k in self.places_of(fact)), step=cells.step)
+        return OrderedBins(fact.name, tuple(cells.start(k) for k in self.places_of(fact)), step=cells.step)
 
     @property
     def needed(self) -> str:

@@ -1,6 +1,6 @@
 """Blocks: groups of rows of the workload matrix Q, never dense where structure is known.
 
-A counting, sum or mean question puts every record into at most one row with a whole weight: column i of its block is
+A counting, sum or mean query puts every record into at most one row with a whole weight: column i of its block is
 `value(i) * e_row(i)`.  Row and value are products over the attributes, so a block is a few short arrays however large
 the universe.  Where a record counts in several rows, a part in each, those are rows along one attribute, beside groups
 of others.  Anything else is an explicit matrix.  Counts of people and blurred maps are accounted as a whole, not pair

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
 from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.universe.blocks.block import Block, Differences, classes_of_rows, largest_entry, require_exact
 from dxprivacy.universe.blocks.dense_and_sparse import dense_loads
@@ -23,7 +23,7 @@ class AlongAxis(Block):
         self.axis, self.matrix = axis, read_only(matrix)
         self.rows = matrix.shape[0]
         if matrix.ndim != 2 or matrix.shape[1] != universe.shape[axis]:
-            raise QuestionError("a matrix along an attribute needs a column for each of its values")
+            raise QueryError("a matrix along an attribute needs a column for each of its values")
         require_exact(self.largest)
 
     @property

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.errors import QueryError, TooLarge
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.universe.occupied import Occupied
 from dxprivacy.universe.universe import Universe
@@ -150,7 +150,7 @@ class Block(Rows):
     def row(self, k: int) -> "Block":
         """One of its rows as a block of its own, of the same kind."""
         if not 0 <= k < self.rows:
-            raise QuestionError(f"there is no row {k + 1} among {self.rows:,}")
+            raise QueryError(f"there is no row {k + 1} among {self.rows:,}")
         return self._row(k)
 
     @abstractmethod
@@ -186,7 +186,7 @@ def largest_entry(entries: Ints) -> int:
 def require_exact(largest: int) -> None:
     """Differences and sums over few rows stay within 64 bits, and floats hold single entries exactly."""
     if largest >= 1 << 53:
-        raise TooLarge("a question's numbers are too large for exact arithmetic", hints=["use larger units"])
+        raise TooLarge("a query's numbers are too large for exact arithmetic", hints=["use larger units"])
 
 
 def joint_classes(classes: Sequence[Ints], size: int) -> Ints:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.errors import QueryError, TooLarge
 from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.universe.blocks.block import Block, Differences, Rows, classes_of_rows, largest_entry, require_exact
 from dxprivacy.universe.occupied import Occupied
@@ -21,7 +21,7 @@ class MatrixRows(Rows):
 
     def __init__(self, universe: Universe, matrix: Any) -> None:
         if matrix.ndim != 2 or matrix.shape[1] != universe.size:
-            raise QuestionError(f"a question matrix of shape {matrix.shape}; it needs {universe.size:,} columns")
+            raise QueryError(f"a query matrix of shape {matrix.shape}; it needs {universe.size:,} columns")
         self.universe = universe
         self.sparse = not isinstance(matrix, np.ndarray)
         self.matrix = matrix.tocsc() if self.sparse else read_only(matrix)
@@ -116,7 +116,7 @@ def _as_floats(amounts: Any) -> Floats:
     """Differences that are not 0 as floats; of fractions they may be smaller than any float, and would vanish."""
     out: Floats = np.asarray(amounts, dtype=np.float64)
     if amounts.dtype == object and (out < _LEAST_APART).any():
-        raise TooLarge("two of a question's numbers are closer to one another than we work with")
+        raise TooLarge("two of a query's numbers are closer to one another than we work with")
     return out
 
 

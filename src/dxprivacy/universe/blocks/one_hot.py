@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.universe.blocks.block import Block, Differences, classes_of_rows, largest_entry, require_exact
 from dxprivacy.universe.occupied import Occupied
@@ -87,7 +87,7 @@ class OneHot(Block):
             excluded = (factor.groups < 0) | (factor.values == 0)
             factor.groups[excluded], factor.values[excluded] = -1, 0
             if len(factor.groups) != universe.shape[axis]:
-                raise QuestionError("a factor does not match its attribute")
+                raise QueryError("a factor does not match its attribute")
         require_exact(self.largest)
 
     @property

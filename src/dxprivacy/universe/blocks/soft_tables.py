@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError, TooLarge
+from dxprivacy.errors import QueryError, TooLarge
 from dxprivacy.exact.arrays import Floats, Ints, read_only
 from dxprivacy.universe.blocks.block import Block, Differences, classes_of_rows, require_exact
 from dxprivacy.universe.blocks.dense_and_sparse import dense_loads
@@ -38,7 +38,7 @@ class SoftTable(Block):
         self.universe, self.unit, self.bias = beside.universe, unit, bias
         self.axis, self.beside = axis, beside
         if axis in beside.axes or matrix.ndim != 2 or matrix.shape[1] != self.universe.shape[axis]:
-            raise QuestionError("soft groups need a column for each value of one attribute, and groups of others")
+            raise QueryError("soft groups need a column for each value of one attribute, and groups of others")
         self._require_few(int(matrix.shape[0]), int(matrix.shape[1]))
         columns = csc_array(matrix, dtype=np.int64)
         columns.sum_duplicates()

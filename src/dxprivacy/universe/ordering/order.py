@@ -18,13 +18,38 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
+from dxprivacy.exact.answer_grid import Evenly, ends_of
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.exact.evenly import Evenly, ends_of
 from dxprivacy.exact.rounding import exact, number_text
-from dxprivacy.universe.ordering.range_ends import End, Name
 from dxprivacy.universe.reading.text_formats import hours_of
 from dxprivacy.wording import digits
+
+# -- One end of a range, as a query writes it: a number, a day, or the name of a value ---------------------------------
+
+
+@dataclass(frozen=True)
+class Name:
+    """The name of a value as an end of a range: `rarely` in `rarely..often`.
+
+    No plain text, since two texts in a condition mean either of two values.
+
+    >>> str(Name("rarely"))
+    'rarely'
+    """
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+End: TypeAlias = Fraction | date | str | Name
+"""One end of a range, as it was written."""
+
+
+# -- The order of an attribute's values --------------------------------------------------------------------------------
+
 
 Places: TypeAlias = Sequence[int] | Ints
 """A whole number for each listed value: its group."""
@@ -121,10 +146,10 @@ class Singles(Scale):
 
     def read(self, written: End) -> Fraction:
         if isinstance(written, date):
-            raise QuestionError(f"{self.name} holds numbers, not dates", hints=[f"{self.name}=18..65"])
+            raise QueryError(f"{self.name} holds numbers, not dates", hints=[f"{self.name}=18..65"])
         if isinstance(written, Name):
             what = f"{self.name} holds numbers; {written.text[:40]!r} is none"
-            raise QuestionError(what, hints=[f"{self.name}=18..65"])
+            raise QueryError(what, hints=[f"{self.name}=18..65"])
         return Fraction(exact(written, what=f"an edge of {self.name}"))
 
     @cached_property
@@ -161,7 +186,7 @@ class Singles(Scale):
     def _width(self, width: str) -> Fraction:
         size = Fraction(exact(width, what=f"the width of {self.name}"))
         if size <= 0:
-            raise QuestionError(f"cannot group {self.name} by steps of {width}")
+            raise QueryError(f"cannot group {self.name} by steps of {width}")
         return size
 
     def steps(self, width: str) -> tuple[Places, list[str]]:
@@ -185,7 +210,7 @@ def _multiples(starts: Sequence[Fraction], size: Fraction) -> "np.ndarray[tuple[
 
 
 @dataclass(frozen=True)
-class Cells(Singles):
+class OrderedBins(Singles):
     """Half-open cells of one width."""
 
     step: Fraction = Fraction(1)
@@ -210,7 +235,7 @@ class Cells(Singles):
         low = self.starts[0]
         if self.cuts(edge):
             below = low + (edge - low) // self.step * self.step
-            raise QuestionError(
+            raise QueryError(
                 f"{self._shown(edge)} lies inside a step of {self.name}",
                 details=[f"The policy knows {self.name} in steps of {self.size} only."],
                 hints=[self._shown(below), self._shown(below + self.step)],
@@ -247,7 +272,7 @@ class Cells(Singles):
             below = low + (at - low) // self.step * self.step
             near = [x for x in (below, below + self.step) if (low <= x < high if upwards else low < x <= high)]
             whole = [">=" if upwards else "<=" if x == high and self.closed else "<" for x in near]
-            raise QuestionError(
+            raise QueryError(
                 f"{self.name}{sign}{self._shown(at)} lies inside a step of {self.name}",
                 details=[f"The policy knows {self.name} in steps of {self.size} only, each with its lower end."],
                 hints=[f"{self.name}{says}{self._shown(x)}" for says, x in zip(whole, near, strict=True)],
@@ -268,7 +293,7 @@ class Cells(Singles):
 
 
 @dataclass(frozen=True)
-class SideOfGrid(Cells):
+class SideOfGrid(OrderedBins):
     """The steps of one side of a grid, in which several cells lie each.
 
     Their ends need not be decimal numbers.  Coordinates are compared with them in float64, so that a number which is
@@ -318,7 +343,7 @@ def rough_text(size: Fraction) -> str:
 
 
 @dataclass(frozen=True)
-class Clock(Cells):
+class Clock(OrderedBins):
     """Times of day in half-open cells, in hours since midnight."""
 
     example: str = "0,6,12,18"
@@ -340,7 +365,7 @@ class Clock(Cells):
     def require_end(self, edge: Fraction) -> None:
         if self.cuts(edge):
             below = self.starts[0] + (edge - self.starts[0]) // self.step * self.step
-            raise QuestionError(
+            raise QueryError(
                 f"{clock_text(edge)} lies inside a step of {self.name}",
                 details=[f"The policy knows {self.name} in steps of {number_text(self.step)} hours only."],
                 hints=[clock_text(below), clock_text(below + self.step)],

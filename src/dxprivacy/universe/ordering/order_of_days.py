@@ -10,24 +10,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.exact.rounding import number_text
-from dxprivacy.universe.ordering.order import Places, Scale
-from dxprivacy.universe.ordering.range_ends import End, Name
+from dxprivacy.universe.ordering.order import End, Name, Places, Scale
 from dxprivacy.universe.reading.calendar import DAY, Periods, days_named, month_number
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 @dataclass(frozen=True)
-class Days(Scale):
+class OrderOfDays(Scale):
     """Days, or periods of them, at their first day; all counted in days from the first one.
 
-    >>> Days("visit", Periods(date(2026, 1, 30), date(2026, 2, 1))).steps("month")
+    >>> OrderOfDays("visit", Periods(date(2026, 1, 30), date(2026, 2, 1))).steps("month")
     ([0, 0, 1], ['2026-01', '2026-02'])
     >>> from dxprivacy.universe.reading.calendar import Step
-    >>> Days("birth", Periods(date(1926, 1, 1), date(2026, 12, 31), Step(months=1))).steps("decade")[1][:2]
+    >>> OrderOfDays("birth", Periods(date(1926, 1, 1), date(2026, 12, 31), Step(months=1))).steps("decade")[1][:2]
     ['1920s', '1930s']
     """
 
@@ -69,7 +68,7 @@ class Days(Scale):
         found = days_named(str(written) if year or isinstance(written, Name) else written)
         if found is None:
             shown = number_text(written) if isinstance(written, Fraction) else str(written)[:40]
-            raise QuestionError(
+            raise QueryError(
                 f"{self.name} holds dates; {shown!r} is none", hints=[f"{self.name}=2026-01-01..2026-03-31"]
             )
         return found
@@ -105,8 +104,8 @@ class Days(Scale):
             after = [periods.start(place + 1)] if place + 1 < periods.listed else []
             raise self._cut(day, [periods.start(place), *after])
 
-    def _cut(self, day: date, near: Sequence[date]) -> QuestionError:
-        return QuestionError(
+    def _cut(self, day: date, near: Sequence[date]) -> QueryError:
+        return QueryError(
             f"{day} lies inside a step of {self.name}",
             details=[f"The policy knows {self.name} in steps of {self.periods.step} only."],
             hints=[day.isoformat() for day in near],
@@ -144,7 +143,7 @@ class Days(Scale):
             return self._by_calendar(width)
         size = int(width) if re.fullmatch("[0-9]{1,9}", width) else 0
         if size < 1:
-            raise QuestionError(
+            raise QueryError(
                 f"cannot group {self.name} by “{width}”",
                 hints=[f"{self.name}/{known}" for known in CALENDAR] + [f"{self.name}/7"],
             )
@@ -158,7 +157,7 @@ class Days(Scale):
         if periods.step != DAY:
             whole = width != "weekday" and all(found == key(periods.end(k)) for k, found in enumerate(keys))
             if not whole:
-                raise QuestionError(
+                raise QueryError(
                     f"cannot group {self.name} by “{width}”: it is known in steps of {periods.step} only",
                     hints=[f"{self.name}/2"],
                 )

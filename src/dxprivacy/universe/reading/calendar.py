@@ -7,11 +7,40 @@ counted in months, and never measured against days.
 
 import re
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, timedelta, tzinfo
 from functools import cached_property
 
 from dxprivacy.errors import PolicyError
 from dxprivacy.universe.reading.text_formats import as_date
+
+# -- Time zones by their names, as Python's `zoneinfo` knows them ------------------------------------------------------
+
+
+def zone_of(timezone: str) -> tzinfo:
+    """The zone in which instants are read."""
+    if not timezone:
+        return UTC
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(timezone)
+
+
+def require_zone(name: str, zone: str) -> None:
+    """Refuse an attribute whose time zone is not known."""
+    import zoneinfo
+
+    try:
+        zoneinfo.ZoneInfo(zone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        known = sorted(zoneinfo.available_timezones())
+        close = [z for z in known if z.lower().endswith(zone.lower())][:3]
+        raise PolicyError(
+            f"{name}: no time zone “{zone[:40]}”", hints=close or ['timezone = "Europe/Berlin"']
+        ) from None
+
+
+# -- Days taken together by the calendar -------------------------------------------------------------------------------
+
 
 _UNITS = {"day": (1, 0), "week": (7, 0), "month": (0, 1), "quarter": (0, 3), "year": (0, 12), "decade": (0, 120)}
 _MOST = 10**6  # more than there are days or months in the years 1 to 9999 would be one period anyway

@@ -59,7 +59,7 @@ class Direct(Report):
             raise refuse("are not those of the release", "answers")
         for k, (mine, theirs) in enumerate(zip(self.data["answers"], stored["answers"], strict=True)):
             where = f"answer {k + 1}"
-            same = all(mine[name] == theirs[name] for name in ("label", "question", "unit"))
+            same = all(mine[name] == theirs[name] for name in ("label", "query", "unit"))
             numbers = tuple(float(theirs[name]) for name in ("value", "low", "high"))
             if not same or mine["released"] is None or stated_interval(mine, where) != numbers:
                 raise refuse("is not that of the release", where)

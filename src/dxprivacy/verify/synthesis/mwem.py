@@ -1,4 +1,4 @@
-"""A report on a run of MWEM: every choice and every measurement is an entry of the ledger, checked one by one."""
+"""A report on a run of MWEM: every selection and every measurement is an entry of the ledger, checked one by one."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -11,15 +11,15 @@ from dxprivacy.verify.guarantee import check_number
 from dxprivacy.verify.journal import json_object
 from dxprivacy.verify.ledger import Book
 from dxprivacy.verify.noise import Laplace
-from dxprivacy.verify.privacy import Check, read_scales, read_share
-from dxprivacy.verify.questions import Asked, ask
+from dxprivacy.verify.privacy import Check, read_budget, read_scales
+from dxprivacy.verify.queries import Asked, ask
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.synthesis.report import Interval, Run
 from dxprivacy.verify.versions import Version
 
 _PLAN = (
-    *("method", "name", "request", "rounds", "why", "share", "passes", "averaged", "again", "records"),
-    *("questions", "workload"),
+    *("method", "name", "request", "rounds", "why", "budget", "passes", "averaged", "again", "records"),
+    *("queries", "workload"),
 )
 _GOALS = ("within", "unit", "weight", "title")
 _GRID = 1 << 60
@@ -27,7 +27,7 @@ _MOST_ROUNDS = 10_000
 
 
 class Mwem(Run):
-    """Rounds of one choice and one measurement each, after what the policy leaves free."""
+    """Rounds of one selection and one measurement each, after what the policy leaves free."""
 
     members = ("plan", "measurements")
 
@@ -38,7 +38,7 @@ class Mwem(Run):
             raise refuse("is of another method", "plan method")
         self.request = self.named(plan)
         self.rounds = reading.whole(plan["rounds"], "plan rounds", 1, _MOST_ROUNDS)
-        self.part = Fraction(int(read_share(plan["share"]) * _GRID / (2 * self.rounds)), _GRID)
+        self.part = Fraction(int(read_budget(plan["budget"]) * _GRID / (2 * self.rounds)), _GRID)
         reading.text(plan["why"], "plan why")
         reading.whole(plan["passes"], "plan passes", 0)
         reading.flag(plan["averaged"], "plan averaged")
@@ -68,18 +68,18 @@ class Mwem(Run):
         yield from self.opened(book)
         version, found = self.version(book)
         yield found
-        turns = [f"round {t} {what}" for t in range(1, self.rounds + 1) for what in ("choice", "measurement")]
+        turns = [f"round {t} {what}" for t in range(1, self.rounds + 1) for what in ("selection", "measurement")]
         self.steps(book, self.request, [*(["public answers"] if self.free else []), *turns])
         universe = version.universe
-        asked = ask(self.plan["questions"], universe, units=version.has_units)
+        asked = ask(self.plan["queries"], universe, units=version.has_units)
         if self.plan["workload"] != workload_digest(universe.digest, asked.blocks):
-            raise refuse("is not the digest of the rows that the questions ask for", "plan workload")
+            raise refuse("is not the digest of the rows that the queries ask for", "plan workload")
         self._check_steps(book, version)
         yield Check("steps", f"all {len(self.entries):,}, each within {100 * float(self.part):.6g} % of the policy")
         self.check_labels(asked.answers, version)
         self.check_released(self._released(asked))
         yield Check("released", "follows from the measurements, which are those of the ledger")
-        book.check_shares()
+        book.check_budgets()
         self.check_guarantee(book, version, self.records)
         yield Check("guarantee", "says what follows from the ledger")
         yield book.budget(version)
@@ -91,26 +91,26 @@ class Mwem(Run):
             self._check_free(kept, version)
             rounds = rounds[len(self.free) :]
         for k, one in enumerate(rounds):
-            choice, measurement = (_Kept(book, number, version) for number in numbers[2 * k : 2 * k + 2])
+            selection, measurement = (_Kept(book, number, version) for number in numbers[2 * k : 2 * k + 2])
             where = f"measurement {len(self.free) + k + 1}"
-            if choice.content["kind"] != "selection" or choice.content["questions"] != self.plan["questions"]:
+            if selection.content["kind"] != "selection" or selection.content["queries"] != self.plan["queries"]:
                 raise refuse("was chosen among something else", where)
-            if choice.outcome("row") != one.row:
+            if selection.outcome("row") != one.row:
                 raise refuse("is not of the row that was chosen", where)
             picked, label = self._picked(one.row, version)
-            if measurement.content["kind"] != "laplace" or measurement.content["questions"] != [picked]:
+            if measurement.content["kind"] != "laplace" or measurement.content["queries"] != [picked]:
                 raise refuse("is not of its row", where)
             if (measurement.entry.loss.scales, measurement.outcome("noisy")) != ([one.scale], one.noisy):
                 raise refuse("has another scale or another number in the ledger", where)
             if one.label != label:
                 raise refuse(f"label is not {label[:60]!r}", where)
-            for step in (choice, measurement):
+            for step in (selection, measurement):
                 step.require_at_most(self.part)
 
     def _check_free(self, kept: "_Kept", version: Version) -> None:
         """Rows that the policy leaves free: exact, at no cost."""
         picked = [self._picked(one.row, version) for one in self.free]
-        if kept.content["kind"] != "laplace" or kept.content["questions"] != [question for question, _ in picked]:
+        if kept.content["kind"] != "laplace" or kept.content["queries"] != [query for query, _ in picked]:
             raise refuse("are not those that the policy leaves free", "measurements")
         if any(kept.entry.loss.scales) or kept.outcome("exact") != [one.noisy for one in self.free]:
             raise refuse("have another scale or another number in the ledger", "measurements")
@@ -119,16 +119,16 @@ class Mwem(Run):
         kept.require_at_most(Fraction(0))
 
     def _picked(self, row: int, version: Version) -> tuple[dict[str, Any], str]:
-        """A row of all questions as a question of its own, and what it is called."""
+        """A row of all queries as a query of its own, and what it is called."""
         before = 0
-        for question in self.plan["questions"]:
-            rows = ask([question], version.universe, units=version.has_units).rows
+        for query in self.plan["queries"]:
+            rows = ask([query], version.universe, units=version.has_units).rows
             if row < before + rows:
-                alone = {name: value for name, value in question.items() if name not in _GOALS}
-                picked = question if question["ask"] == "row" else {"ask": "row", "of": alone, "row": row - before}
+                alone = {name: value for name, value in query.items() if name not in _GOALS}
+                picked = query if query["ask"] == "row" else {"ask": "row", "of": alone, "row": row - before}
                 return picked, ask([picked], version.universe, units=version.has_units).answers[0].label
             before += rows
-        raise refuse(f"has no row {row + 1}", "plan questions")
+        raise refuse(f"has no row {row + 1}", "plan queries")
 
     def _released(self, asked: Asked) -> list[list[Interval]]:
         """What may be stated of each answer: the mean of what was measured, with the interval of one measurement."""
@@ -136,12 +136,12 @@ class Mwem(Run):
         for one in self.measured:
             found.setdefault(one.row, []).append(one)
         rows = [Fraction(0)] * asked.rows
-        laws = [Laplace(0.0)] * asked.rows
+        distributions = [Laplace(0.0)] * asked.rows
         for row, several in found.items():
             rows[row] = Fraction(sum(one.noisy for one in several), len(several))
-            laws[row] = Laplace(max(one.scale for one in several))
+            distributions[row] = Laplace(max(one.scale for one in several))
         return [
-            [option[:3] for option in noise.released(answer, laws, rows, self.records, 0.0)]
+            [option[:3] for option in noise.released(answer, distributions, rows, self.records, 0.0)]
             if all(row in found for row in answer.rows)
             else []
             for answer in asked.answers

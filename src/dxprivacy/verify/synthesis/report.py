@@ -12,7 +12,7 @@ from dxprivacy.verify.entries import together, worst_case
 from dxprivacy.verify.guarantee import check_sentences, sentences_for
 from dxprivacy.verify.ledger import Book
 from dxprivacy.verify.privacy import Check, Policy
-from dxprivacy.verify.questions import Answer
+from dxprivacy.verify.queries import Answer
 from dxprivacy.verify.reading import refuse
 from dxprivacy.verify.versions import Version
 
@@ -21,7 +21,7 @@ _MEMBERS = (
     *("compared", "answers"),
 )
 _PRINTED = ("file", "file_sha256", "repeated", "planned", "files")
-_ANSWER = ("label", "question", "unit", "synthetic", "released", "low", "high", "inside")
+_ANSWER = ("label", "query", "unit", "synthetic", "released", "low", "high", "inside")
 _CLOSE = 1e-9  # of the ends of an interval
 _MOST = 1 << 62
 
@@ -72,7 +72,7 @@ class Report(ABC):
         for k, given in enumerate(reading.items(self.data["answers"], "answers")):
             where = f"answer {k + 1}"
             reading.members(given, where, _ANSWER)
-            for name in ("label", "question", "unit"):
+            for name in ("label", "query", "unit"):
                 reading.text(given[name], f"{where} {name}")
             value = reading.number(given["synthetic"], f"{where} synthetic")
             found = None
@@ -91,12 +91,12 @@ class Report(ABC):
         return compared, inside
 
     def check_labels(self, answers: Sequence[Answer], version: Version) -> None:
-        """Every answer is called as its question says."""
+        """Every answer is called as its query says."""
         given = self.data["answers"]
         if len(given) != len(answers):
             raise refuse(f"{len(given):,} instead of {len(answers):,}", "answers")
         for k, (stated, answer) in enumerate(zip(given, answers, strict=True)):
-            named = [("label", answer.label), ("question", answer.title)]
+            named = [("label", answer.label), ("query", answer.title)]
             for name, wanted in (*named, *([("unit", answer.unit)] if version.has_units else [])):
                 if stated[name] != wanted:
                     raise refuse(f"{name} is not {wanted[:60]!r}", f"answer {k + 1}")

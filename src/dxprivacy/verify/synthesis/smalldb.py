@@ -1,4 +1,4 @@
-"""A report on a small database: one choice among all of them, its law and its bounds worked out again."""
+"""A report on a small database: one selection among all of them, its distribution and its bounds worked out again."""
 
 import math
 from collections.abc import Iterator
@@ -10,19 +10,19 @@ from dxprivacy.errors import Undecided
 from dxprivacy.verify import reading
 from dxprivacy.verify.blocks import workload_digest
 from dxprivacy.verify.certificate import tightest
-from dxprivacy.verify.choice import ChoiceSpent
 from dxprivacy.verify.guarantee import check_number
 from dxprivacy.verify.journal import json_object
 from dxprivacy.verify.ledger import Book
 from dxprivacy.verify.loss import Loss
-from dxprivacy.verify.privacy import Check, Policy, check_certificate, check_request, read_scales, read_share, untitled
-from dxprivacy.verify.questions import Asked, ask
+from dxprivacy.verify.privacy import Check, Policy, check_certificate, check_request, read_budget, read_scales, untitled
+from dxprivacy.verify.queries import Asked, ask
 from dxprivacy.verify.reading import refuse
+from dxprivacy.verify.selection import SelectionSpent
 from dxprivacy.verify.synthesis.report import Interval, Run, same_number
 from dxprivacy.verify.versions import Version
 
 _PLAN = (
-    *("mechanism", "name", "request", "questions", "put", "weights", "scale", "share", "size", "records", "alpha"),
+    *("mechanism", "name", "request", "queries", "put", "weights", "scale", "budget", "size", "records", "alpha"),
     *("beta", "route", "log_candidates", "bounds", "certificate"),
 )
 _ROUTES = ("enumeration", "answer table", "rejection")
@@ -54,10 +54,10 @@ class SmallDb(Run):
         self.bounds = reading.each(plan["bounds"], "plan bounds", reading.number)
         self._check_intervals()
         stated = reading.members(plan["certificate"], "certificate", ("norm", "ratio", "witness", "rule", "metric"))
-        if stated["metric"] != self.policy or reading.fraction(stated["ratio"], "certificate") > read_share(
-            plan["share"]
+        if stated["metric"] != self.policy or reading.fraction(stated["ratio"], "certificate") > read_budget(
+            plan["budget"]
         ):
-            raise refuse("speaks about another metric, or states more than the share", "certificate")
+            raise refuse("speaks about another metric, or states more than the budget", "certificate")
         check_number(data["guarantee"], self.records)
 
     def _check_intervals(self) -> None:
@@ -80,27 +80,27 @@ class SmallDb(Run):
         version, found = self.version(book)
         yield found
         plan, universe = self.plan, version.universe
-        asked = ask(plan["questions"], universe, units=version.has_units)
+        asked = ask(plan["queries"], universe, units=version.has_units)
         put = ask(plan["put"], universe, units=version.has_units)
         policy = Policy(universe, version.metric, version.digest, self.dataset)
         if put.rows != asked.rows or len(self.weights) != put.rows:
             raise refuse("are not one for each row", "plan weights")
-        same = plan["put"] == plan["questions"]
+        same = plan["put"] == plan["queries"]
         if not same:
             _check_flatter(plan["put"], asked)
         covered = {
             "mechanism": "smalldb",
             "metric": policy.digest,
             "dataset": policy.dataset,
-            "questions": untitled(plan["questions"]),
+            "queries": untitled(plan["queries"]),
             "workload": workload_digest(universe.digest, put.blocks),
-            **{name: plan[name] for name in ("weights", "scale", "size", "records", "share")},
+            **{name: plan[name] for name in ("weights", "scale", "size", "records", "budget")},
         }
         check_request(plan, covered)
         scales = [_rounded_down(Fraction(self.scale) / w) for w in self.weights]
         loss = Loss(universe, put.blocks, scales, [range(put.rows)])
-        spent = ChoiceSpent(policy, read_share(plan["share"]), loss, self.request)
-        yield check_certificate(plan["certificate"], tightest(loss, version.metric, spent.share), spent)
+        spent = SelectionSpent(policy, read_budget(plan["budget"]), loss, self.request)
+        yield check_certificate(plan["certificate"], tightest(loss, version.metric, spent.budget), spent)
         rows = _Rows(asked, put, version, same=same)
         self._check_bounds(asked, rows, universe.cells)
         yield Check("bounds", "follow from rows, scale, size and probability")
@@ -109,7 +109,7 @@ class SmallDb(Run):
         if drawn is not None:
             self.check_released(self._released(asked, rows, drawn))
             yield Check("released", "is what the stored database answers")
-        book.check_shares()
+        book.check_budgets()
         self.check_guarantee(book, version, self.records)
         yield Check("guarantee", "says what follows from the ledger")
         yield book.budget(version)
@@ -137,11 +137,7 @@ class SmallDb(Run):
         (number,) = self.entries
         entry = book.entries[number - 1]
         content = json_object(entry.row, book.where)
-        if (
-            content["kind"] != "selection"
-            or content["questions"] != self.plan["put"]
-            or entry.loss.scales != loss.scales
-        ):
+        if content["kind"] != "selection" or content["queries"] != self.plan["put"] or entry.loss.scales != loss.scales:
             raise refuse(f"entry {number} has another cost than the report", book.where)
         kept = reading.members(reading.parse(book.stored(number, "outcome")), book.where, ("cells", "counts"))
         last = loss.universe.cells - 1
@@ -181,8 +177,8 @@ class _Rows:
         self.units = given
         if not same:
             factors = [block.unit for block in put.blocks for _ in range(block.rows)]
-            wholes = [span or 1 for span in _spans(asked)]
-            self.units = [w * f * u for w, f, u in zip(wholes, factors, given, strict=True)]
+            proportional = [span or 1 for span in _spans(asked)]
+            self.units = [w * f * u for w, f, u in zip(proportional, factors, given, strict=True)]
             self.bias = [b + more for b, more in zip(self.bias, self._apart(given), strict=True)]
 
     def _apart(self, given: list[Fraction]) -> list[float]:

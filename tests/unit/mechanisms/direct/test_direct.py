@@ -6,7 +6,7 @@ from scipy.optimize import nnls
 
 import dxprivacy as dx
 from dxprivacy import metrics
-from dxprivacy.errors import QuestionError, UsageError
+from dxprivacy.errors import QueryError, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.direct import run as direct_module
 from dxprivacy.mechanisms.direct.run import fit_histogram, variances_of
@@ -74,7 +74,7 @@ def test_the_nearest_histogram_is_nearest():
 
 
 def test_fitting_exact_answers_of_all_cells_gives_the_table_back():
-    plan = make_plan(np.eye(5), metrics.constant(5, 1), rows=100)
+    plan = make_plan(np.eye(5), metrics.constant(5, 1), n_records=100)
     counts = np.array([60, 0, 30, 9, 1])
     assert fit_histogram(plan, plan.counted.answer(counts)).histogram == pytest.approx(counts, abs=0.5)
 
@@ -90,17 +90,17 @@ def test_answers_without_noise_weigh_more_than_all_others():
 def test_a_release_of_the_plan_is_fitted_and_that_of_another_refused(tmp_path):
     policy = tmp_path / "policy.toml"
     policy.write_text(
-        'title = "t"\ndataset = "d"\nunit = "replace"\n[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 2\n'
+        'title = "t"\ndataset = "d"\nneighbors = "replace"\n[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 2\n'
     )
     data = tmp_path / "d.csv"
     data.write_text("sex\n" + "M\n" * 70 + "F\n" * 30)
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
-        plan = session.plan(dx.table("sex"), share="50%")
+        plan = session.plan(dx.table("sex"), budget="50%")
         release = session.release(plan)
         found = fit_histogram(plan, release)
         assert found.records == 100
         assert found.answers() == pytest.approx([r["value"] for r in release.rows()], abs=8)
-        other = session.plan(dx.table("sex"), share="25%")
+        other = session.plan(dx.table("sex"), budget="25%")
         with pytest.raises(UsageError, match="another plan"):
             fit_histogram(other, release)
 
@@ -117,7 +117,7 @@ def test_where_the_number_of_records_is_private_it_is_fitted_too():
     "noisy", [[1], [1, 2, 3], [1.5, 2], [float("nan"), 1], ["a", "b"], None, [[1, 2]], [True, False], object()]
 )
 def test_noisy_counts_that_are_none_are_refused(noisy):
-    plan = make_plan([[1, 0, 0], [0, 1, 0]], metrics.constant(3, 1), rows=100, method="same-scale")
+    plan = make_plan([[1, 0, 0], [0, 1, 0]], metrics.constant(3, 1), n_records=100, method="same-scale")
     with pytest.raises(UsageError, match="noisy counts"):
         fit_histogram(plan, noisy)
 
@@ -128,9 +128,9 @@ def test_what_else_cannot_be_is_refused(monkeypatch):
     with pytest.raises(UsageError, match="how many records"):
         fit_histogram(plan, [5])
     with pytest.raises(UsageError, match="no records"):
-        fit_histogram(plan, [5], records=0)
+        fit_histogram(plan, [5], n_records=0)
     with pytest.raises(UsageError, match="how many records"):
-        fit_histogram(plan, [5], records=-5)
+        fit_histogram(plan, [5], n_records=-5)
     with pytest.raises(UsageError, match="a plan is needed"):
         fit_histogram("plan", [5])
     with pytest.raises(UsageError, match="no records"):
@@ -138,13 +138,13 @@ def test_what_else_cannot_be_is_refused(monkeypatch):
     with pytest.raises(UsageError, match="a metric"):
         dx.direct([[1, 0, 0]], None, [0, 0, 0])
     monkeypatch.setattr(direct_module, "MOST_CELLS", 2)
-    with pytest.raises(QuestionError, match="fit into memory"):
-        fit_histogram(plan, [5], records=9)
+    with pytest.raises(QueryError, match="fit into memory"):
+        fit_histogram(plan, [5], n_records=9)
 
 
 def test_a_fit_shows_released_numbers_only():
     d = metrics.constant(2, "0.001")
-    plan = make_plan([[1, 0]], d, rows=45_678)
+    plan = make_plan([[1, 0]], d, n_records=45_678)
     noisy = noisy_rows(plan, Histogram.of(d.universe, [12_345, 33_333]), SystemNoise())
     found = fit_histogram(plan, noisy)
     assert found.measurements[0].noisy == int(noisy[0])

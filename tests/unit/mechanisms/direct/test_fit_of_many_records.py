@@ -52,7 +52,7 @@ def test_a_fit_over_many_records_explains_its_noisy_counts(scales):
 def test_a_fit_that_does_not_converge_says_so(monkeypatch):
     policy = policy_of((6, 5, 4, 7, 3))
     truth = correlated(policy.universe, 20_000).astype(np.int64)
-    plan = dx.plan("marginals 2", policy.metric, rows=20_000, share=1)
+    plan = dx.plan("marginals 2", policy.metric, n_records=20_000, budget="100%")
     noisy = plan.counted.answer(truth)
     good = dx.fit_histogram(plan, noisy)
     assert good.fit["converged"]
@@ -79,7 +79,7 @@ def wide(tmp_path):
 
 def test_attributes_that_are_not_asked_about_do_not_count(wide):
     session = dx.Session(wide / "policy.toml", wide / "data.csv", ledger=wide / "l.db", new_ledger=True)
-    made = session.synthesize(session.plan_synthesis("count by a0, a1", share=1))
+    made = session.synthesize(session.plan_synthesis("count by a0, a1", budget="100%"))
     assert made.synthetic.universe.names == ("a0", "a1")
     assert made.records.number == 500
     path = made.records.save(wide / "s.csv")
@@ -96,7 +96,7 @@ def test_what_is_too_large_names_the_number_the_limit_and_what_was_not_asked(wid
     monkeypatch.setattr(direct_module, "MOST_CELLS", 20)
     policy = dx.Policy.load(wide / "policy.toml")
     with pytest.raises(TooLarge) as refused:
-        dx.plan_synthesis("count by a0, a1", policy.metric, records=500, method="direct")
+        dx.plan_synthesis("count by a0, a1", policy.metric, n_records=500, method="direct")
     told = str(refused.value)
     assert "each of 30 possible records; at most 20 fit into memory" in told
     assert "No query asks about a2, a3" in told

@@ -1,13 +1,13 @@
 """Plans beside what was spent: on every pair, old and new costs together stay within the policy, in fractions."""
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
+from contracts.long_forms import drawn
 from contracts.methods import OWN
 from contracts.oracle_brute import brute
-from contracts.random_models import random_metric, random_questions
+from contracts.random_models import random_metric, random_queries
 from dxprivacy.errors import BudgetExceeded, SeparatesIdentical, UsageError
 from dxprivacy.ledger import Ledger
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
@@ -19,18 +19,17 @@ def people():
     return dx.metrics.attributes(u, {"sex": 1, "age": {"epsilon": 1, "per": 10}})
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.randoms(use_true_random=False))
+@drawn(st.randoms(use_true_random=False), fast=5, full=25)
 def test_old_and_new_together_stay_within_the_policy_on_all_pairs_in_fractions(rng):
     metric = random_metric(rng)
-    shares = [rng.choice(["10%", "35%", "60%"]) for _ in range(rng.randint(1, 2))]
+    budgets = [rng.choice(["10%", "35%", "60%"]) for _ in range(rng.randint(1, 2))]
     spent = []
     try:
-        for share in [*shares, "100%"]:
+        for budget in [*budgets, "100%"]:
             before = SumCost(metric.universe, spent)
             method = rng.choice([*OWN, "auto"])
-            asked = random_questions(rng, metric.universe)
-            new = make_plan(asked, metric, share=share, method=method, rows=100, spent=before)
+            asked = random_queries(rng, metric.universe)
+            new = make_plan(asked, metric, budget=budget, method=method, n_records=100, spent=before)
             spent.append(new.cost)
     except (SeparatesIdentical, BudgetExceeded):
         return
@@ -41,7 +40,7 @@ def test_old_and_new_together_stay_within_the_policy_on_all_pairs_in_fractions(r
 @pytest.mark.parametrize("method", OWN)
 def test_only_what_shares_a_pair_with_the_past_gets_noisier(method):
     d = people()
-    past = make_plan("count by age/10", d, share="80%", method="optimal")
+    past = make_plan("count by age/10", d, budget="80%", method="optimal")
     plain = make_plan(["count by sex", "count by age/10"], d, method=method)
     plan = make_plan(["count by sex", "count by age/10"], d, method=method, spent=past.cost)
     assert brute(SumCost(d.universe, [past.cost, plan.cost]), d) <= 1
@@ -53,13 +52,13 @@ def test_only_what_shares_a_pair_with_the_past_gets_noisier(method):
 
 def test_the_share_still_holds_for_the_new_plan_alone():
     d = people()
-    past = make_plan("count by age/10", d, share="10%")
-    plan = make_plan("count by age/10", d, share="50%", spent=past.cost)
+    past = make_plan("count by age/10", d, budget="10%")
+    plan = make_plan("count by age/10", d, budget="50%", spent=past.cost)
     assert plan.certificate.ratio <= 0.5
-    assert plan.scales == make_plan("count by age/10", d, share="50%").scales
+    assert plan.scales == make_plan("count by age/10", d, budget="50%").scales
 
 
-def test_a_pair_with_nothing_left_is_named_with_its_question():
+def test_a_pair_with_nothing_left_is_named_with_its_query():
     d = people()
     past = make_plan("count by age/10", d, method="optimal")
     for method in (*OWN, "auto", "matrix"):
@@ -67,7 +66,7 @@ def test_a_pair_with_nothing_left_is_named_with_its_question():
             make_plan(["count by sex", "count where age=0..9"], d, method=method, spent=past.cost)
         text = str(caught.value)
         assert "age 9 – age 10 has nothing left of 0.1" in text
-        assert "question “count where age=0..9”" in text
+        assert "query “count where age=0..9”" in text
     assert make_plan("count by sex", d, spent=past.cost).certificate.ratio <= 1
     assert make_plan("count by age[0,5]", d, spent=past.cost).certificate.ratio <= 1  # another pair of ages
 
@@ -77,7 +76,7 @@ def test_matrices_over_places_respect_the_past_too():
 
     rng = np.random.default_rng(9)
     d = dx.metrics.euclidean(rng.uniform(0, 9, (12, 2)), epsilon_per_unit="0.1")
-    past = make_plan(rng.uniform(0, 1, (3, 12)), d, share="60%")
+    past = make_plan(rng.uniform(0, 1, (3, 12)), d, budget="60%")
     for method in (*OWN, "auto", "matrix"):
         plan = make_plan(rng.uniform(0, 1, (4, 12)), d, method=method, spent=past.cost)
         total = brute(SumCost(d.universe, [past.cost, plan.cost]), d)
@@ -89,10 +88,10 @@ def test_matrices_over_places_respect_the_past_too():
 def test_a_ledger_takes_what_was_planned_inside_it(tmp_path):
     d = people()
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
-        for turn, question in enumerate(["count by age/10", "count by sex, age/15", "count by age/5"]):
-            share = "50%" if turn < 2 else 1
-            plan = make_plan(question, d, share=share, spent=ledger.spent)
-            ledger.reserve(plan.cost, plan.counted_questions, request=f"r{turn}")
+        for turn, query in enumerate(["count by age/10", "count by sex, age/15", "count by age/5"]):
+            budget = "50%" if turn < 2 else "100%"
+            plan = make_plan(query, d, budget=budget, spent=ledger.spent)
+            ledger.reserve(plan.cost, plan.counted_queries, request=f"r{turn}")
         assert len(ledger.entries()) == 3
         assert ledger.verify()
 
@@ -102,8 +101,8 @@ def test_a_session_plans_inside_its_ledger_when_asked(tmp_path):
     data = tmp_path / "people.csv"
     data.write_text("sex\n" + "M\nF\n" * 50)
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
-        session.release(session.plan("count by sex", share="75%"))
-        alone, inside = (session.plan("count where sex=F", share=1, inside_ledger=x) for x in (False, True))
+        session.release(session.plan("count by sex", budget="75%"))
+        alone, inside = (session.plan("count where sex=F", budget="100%", inside_ledger=x) for x in (False, True))
         assert inside.scales[0] == pytest.approx(4 * alone.scales[0], rel=1e-6)
         with pytest.raises(BudgetExceeded):
             session.release(alone)

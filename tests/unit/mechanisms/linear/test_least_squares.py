@@ -8,7 +8,7 @@ import pytest
 from contracts.exact_least_squares import solved, wild_rows
 from dxprivacy.errors import NotCertified
 from dxprivacy.mechanisms.linear.estimators.least_squares import CellEstimator, LeastSquares, components
-from dxprivacy.mechanisms.linear.noise.discrete_laplace_law import variance
+from dxprivacy.mechanisms.linear.noise.discrete_laplace_distribution import variance
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.asking import count, marginals, matrix, ranges, sum_of, table
 from dxprivacy.queries.strategy_rows import Groups, Steps, Tally
@@ -38,8 +38,8 @@ def _everything(stack: Stack, put: Stack, scales: np.ndarray) -> tuple[np.ndarra
     noises = np.array([variance(s) for s in scales])
     wanted, counted = stack.on(SMALL).dense().astype(float), put.on(SMALL).dense().astype(float)
     back, _ = _brute(wanted, counted, noises)
-    ours = LeastSquares(stack.on(SMALL), put).laws(scales.tolist())
-    return back**2 @ noises, np.array([law.variance for law in ours])
+    ours = LeastSquares(stack.on(SMALL), put).distributions(scales.tolist())
+    return back**2 @ noises, np.array([distribution.variance for distribution in ours])
 
 
 CASES = {
@@ -118,11 +118,11 @@ def test_rows_without_noise_are_kept_exactly() -> None:
 
 def test_what_the_counted_rows_do_not_tell_is_refused() -> None:
     with pytest.raises(NotCertified, match="do not tell everything"):
-        LeastSquares(ranges("c").on(SMALL), Stack((table("b"), Steps.from_rows("c", np.array([[1, 0, 0, 0]]))))).laws(
-            [1.0] * 4
-        )
+        LeastSquares(
+            ranges("c").on(SMALL), Stack((table("b"), Steps.from_rows("c", np.array([[1, 0, 0, 0]]))))
+        ).distributions([1.0] * 4)
     with pytest.raises(NotCertified, match="do not tell everything"):
-        LeastSquares(table("a", "b").on(SMALL), Stack((table("a"), table("b")))).laws([1.0] * 5)
+        LeastSquares(table("a", "b").on(SMALL), Stack((table("a"), table("b")))).distributions([1.0] * 5)
 
 
 def test_components_are_the_attributes_that_rows_connect() -> None:
@@ -136,8 +136,8 @@ def test_constant_rows_tell_the_number_of_records() -> None:
     estimate = way.estimate(np.array([1, 2, 3, 4]), [1.0] * 4, 77)
     assert estimate[0] == 77
     assert math.isclose(float(estimate[4]), 77)  # the full range
-    laws = way.laws([1.0] * 4)
-    assert laws[0].variance == laws[4].variance == 0
+    distributions = way.distributions([1.0] * 4)
+    assert distributions[0].variance == distributions[4].variance == 0
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -163,10 +163,10 @@ def test_noises_from_nothing_to_beyond_all_bounds_give_what_fractions_give(seed:
 
 def test_a_row_that_is_hardly_ever_noisy_is_not_exact() -> None:
     stack, scales = Stack((table("a"), ranges("c"))), [0.01] * 2 + [2.0] * 4
-    laws = LeastSquares(stack.on(SMALL), Stack((table("a"), table("c")))).laws(scales)
-    assert 0 < laws[0].variance < 1e-40
-    assert 0 < laws[0].half_width() < 1
-    silent = LeastSquares(stack.on(SMALL), Stack((table("a"), table("c")))).laws([0.001] * 2 + [2.0] * 4)
+    distributions = LeastSquares(stack.on(SMALL), Stack((table("a"), table("c")))).distributions(scales)
+    assert 0 < distributions[0].variance < 1e-40
+    assert 0 < distributions[0].half_width() < 1
+    silent = LeastSquares(stack.on(SMALL), Stack((table("a"), table("c")))).distributions([0.001] * 2 + [2.0] * 4)
     assert silent[0].variance == 0 < silent[2].variance
 
 

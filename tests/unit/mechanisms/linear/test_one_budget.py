@@ -1,4 +1,4 @@
-"""Where all questions share one budget, `auto` no longer ends with one scale for all of them."""
+"""Where all queries share one budget, `auto` no longer ends with one scale for all of them."""
 
 import itertools
 import json
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
+from contracts.long_forms import mostly_slow, slow
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.verify import verify_data
 
@@ -28,7 +29,9 @@ def two_way(sizes):
     return [f"count by a{i}, a{j}" for i, j in itertools.combinations(range(len(sizes)), 2)]
 
 
-@pytest.mark.parametrize(("presence", "at_most", "before"), [(None, 11_300, 27_632), (0.5, 12_050, 27_632)])
+@pytest.mark.parametrize(
+    ("presence", "at_most", "before"), mostly_slow([(None, 11_300, 27_632), (0.5, 12_050, 27_632)], 1)
+)
 def test_four_attributes_are_told_by_the_table_of_all(presence, at_most, before):
     metric = policy((4,) * 4, presence=presence)
     own, best = (dx.plan(two_way((4,) * 4), metric, method=m) for m in ("optimal", "auto"))
@@ -39,7 +42,7 @@ def test_four_attributes_are_told_by_the_table_of_all(presence, at_most, before)
     assert list(verify_data(json.loads(json.dumps(best.to_dict()))))
 
 
-@pytest.mark.parametrize(("presence", "at_most", "before"), [(None, 60.7, 101.8), (1, 30.4, 50.9)])
+@pytest.mark.parametrize(("presence", "at_most", "before"), [slow(None, 60.7, 101.8), slow(1, 30.4, 50.9)])
 def test_nine_attributes_no_longer_end_with_one_scale(presence, at_most, before):
     metric = policy(NINE, presence=presence)
     simple, best = (dx.plan(two_way(NINE), metric, method=m) for m in ("same-scale", "auto"))
@@ -55,14 +58,14 @@ def test_nine_attributes_no_longer_end_with_one_scale(presence, at_most, before)
 def test_what_was_spent_before_is_respected(presence):
     """Both releases together, on every pair, in fractions."""
     metric = policy((4, 3, 2), presence=presence)
-    first = make_plan(["count by a0", "count by a1"], metric, share="50%")
-    second = make_plan([*two_way((4, 3, 2)), "count by a0"], metric, share="50%", spent=first.cost, method="matrix")
+    first = make_plan(["count by a0", "count by a1"], metric, budget="50%")
+    second = make_plan([*two_way((4, 3, 2)), "count by a0"], metric, budget="50%", spent=first.cost, method="matrix")
     assert not second.measured.as_asked
     for i, j in itertools.combinations(range(metric.universe.size), 2):
         assert first.cost.exact(i, j) + second.cost.exact(i, j) <= metric.exact(i, j)
 
 
-def test_unconnected_questions_share_the_budget_of_standard_dp():
+def test_unconnected_queries_share_the_budget_of_standard_dp():
     metric = policy((4, 3, 5))
     plan = make_plan(["count by a0", "count by a1", "count by a2"], metric, method="matrix")
     assert not plan.measured.as_asked

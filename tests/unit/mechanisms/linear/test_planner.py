@@ -11,36 +11,41 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
+from contracts.long_forms import drawn
 from contracts.oracle_brute import brute
-from contracts.random_models import random_metric, random_questions
-from dxprivacy.errors import DxError, NotCertified, QuestionError, SeparatesIdentical, UsageError
+from contracts.random_models import random_metric, random_queries
+from dxprivacy.errors import DxError, NotCertified, QueryError, SeparatesIdentical, UsageError
 from dxprivacy.formats.canonical import sealed
-from dxprivacy.mechanisms.linear.noise.discrete_laplace_law import half_width, mean_absolute, scale_for, variance
+from dxprivacy.mechanisms.linear.noise.discrete_laplace_distribution import (
+    half_width,
+    mean_absolute,
+    scale_for,
+    variance,
+)
 from dxprivacy.mechanisms.linear.plan import load_plan
 from dxprivacy.mechanisms.linear.planning.constraints import constraints, fill, fixed
 from dxprivacy.mechanisms.linear.planning.planner import METHODS, make_plan, prepare
 from dxprivacy.mechanisms.linear.planning.problem import Proposal
-from dxprivacy.privacy.budget_fraction import parse_share
 from dxprivacy.privacy.certificate import certify
 from dxprivacy.privacy.costs import LaplaceCost
+from dxprivacy.privacy.repair import parse_budget
 
 
-@settings(max_examples=35, deadline=None)
-@given(st.randoms(use_true_random=False))
+@drawn(st.randoms(use_true_random=False), fast=8, full=35)
 def test_every_plan_keeps_its_share_on_all_pairs_in_fractions(rng):
     metric = random_metric(rng)
-    questions = random_questions(rng, metric.universe)
-    share = F(rng.randint(1, 10), 10)
+    queries = random_queries(rng, metric.universe)
+    budget = F(rng.randint(1, 10), 10)
     method = rng.choice(METHODS)
     try:
-        plan = make_plan(questions, metric, method=method, share=share, rows=1000)
+        plan = make_plan(queries, metric, method=method, budget=budget, n_records=1000)
     except SeparatesIdentical:
         assert metric.identical
         return
     except NotCertified:
-        assert method in ("matrix", "consistent", "biased")  # which do not apply to all questions
+        assert method in ("matrix", "k-norm", "biased")  # which do not apply to all queries
         return
-    assert brute(plan.cost, metric) == plan.certificate.ratio <= share
+    assert brute(plan.cost, metric) == plan.certificate.ratio <= budget
     assert all(math.isfinite(s) and s >= 0 for s in plan.scales)
     assert all(e.half_width >= 0 and math.isfinite(e.rmse) for e in plan.errors)
     str(plan)
@@ -50,7 +55,7 @@ def test_every_plan_keeps_its_share_on_all_pairs_in_fractions(rng):
 @given(st.randoms(use_true_random=False))
 def test_filling_is_never_worse_than_the_strategy_whose_proportions_it_takes(rng):
     metric = random_metric(rng, plain=True)
-    workload = random_questions(rng, metric.universe).on(metric.universe)
+    workload = random_queries(rng, metric.universe).on(metric.universe)
     system = constraints(workload, metric, F(1))
     assert system is not None
     own = system.pairs.own()[0]
@@ -67,8 +72,8 @@ def test_filling_is_never_worse_than_the_strategy_whose_proportions_it_takes(rng
 
 def test_a_proposal_that_is_a_little_too_bold_is_repaired_until_it_fits():
     """No tolerance for optimizers: a ten-billionth too little noise is too little."""
-    _, task = prepare([[1, 0, 0], [0, 2, 0]], dx.metrics.line(3, "0.3"), share=F(1, 2))
-    sound = make_plan([[1, 0, 0], [0, 2, 0]], dx.metrics.line(3, "0.3"), share=F(1, 2), method="same-scale")
+    _, task = prepare([[1, 0, 0], [0, 2, 0]], dx.metrics.line(3, "0.3"), budget=F(1, 2))
+    sound = make_plan([[1, 0, 0], [0, 2, 0]], dx.metrics.line(3, "0.3"), budget=F(1, 2), method="same-scale")
     for less in (0.0, 1e-12, 1e-10, 1e-3, 0.5):
         found = task.certified("bold", Proposal(tuple(s * (1 - less) for s in sound.scales)))
         assert found.certificate.ratio <= F(1, 2)
@@ -96,16 +101,16 @@ def test_equal_split_gives_every_row_its_part():
 
 def test_share_scales_everything():
     d = dx.metrics.constant(4, 1)
-    assert make_plan([[1, 0, 0, 0]], d, share="25%").scales == (4.0,)
-    assert [parse_share(s) for s in ("25%", 0.25, "0.25", F(1, 4))] == [F(1, 4)] * 4
+    assert make_plan([[1, 0, 0, 0]], d, budget="25%").scales == (4.0,)
+    assert [parse_budget(s) for s in ("25%", " 25 %", "1/4", F(1, 4))] == [F(1, 4)] * 4
     for bad in (0, -1, "0%", "101%", "x", None, True, float("nan")):
         with pytest.raises(UsageError):
-            parse_share(bad)
+            parse_budget(bad)
 
 
 def test_a_share_without_its_sign_gets_a_hint():
     with pytest.raises(UsageError, match="→ 30%"):
-        parse_share("30")
+        parse_budget("30")
 
 
 def test_a_target_stops_there_and_leaves_the_rest():
@@ -124,14 +129,14 @@ def test_a_target_out_of_reach_gets_the_best_there_is():
 def test_two_plain_baselines():
     d = dx.metrics.line(11, "0.1")
     plan = make_plan([list(range(11))], d)
-    (plain,) = plan.baselines.questions
+    (plain,) = plan.baselines.queries
     assert plain.epsilon == pytest.approx(0.1)
     assert plain.scales == pytest.approx((100,))
     assert plan.worst_epsilon == pytest.approx(1.0)
     assert plan.improvement[0] == pytest.approx(10, rel=0.05)
 
 
-def test_separating_identical_records_names_the_pair_and_the_question():
+def test_separating_identical_records_names_the_pair_and_the_query():
     d = dx.metrics.euclidean([[0, 0], [0, 0], [1, 1]], epsilon_per_unit=1)
     with pytest.raises(SeparatesIdentical, match="point 0 and point 1 have ε 0"):
         make_plan(dx.table("point"), d)
@@ -140,19 +145,19 @@ def test_separating_identical_records_names_the_pair_and_the_question():
 def test_a_mean_needs_the_public_number_of_records():
     u = dx.Universe([dx.Integers(name="age", low=0, high=9)])
     d = dx.metrics.attributes(u, {"age": 1})
-    with pytest.raises(QuestionError, match="number of records"):
+    with pytest.raises(QueryError, match="number of records"):
         make_plan(dx.mean_of("age"), d)
 
 
 @pytest.mark.parametrize("rows", [-1, 1.5, True, "many"])
 def test_an_odd_number_of_records_is_refused(rows):
     with pytest.raises(UsageError):
-        make_plan([[1, 0]], dx.metrics.constant(2, 1), rows=rows)
+        make_plan([[1, 0]], dx.metrics.constant(2, 1), n_records=rows)
 
 
 def test_overflow_is_refused_before_any_data_is_read():
     with pytest.raises(DxError, match="64 bits"):
-        make_plan([[2**39 + 1, 1]], dx.metrics.constant(2, 1), rows=10**9)
+        make_plan([[2**39 + 1, 1]], dx.metrics.constant(2, 1), n_records=10**9)
 
 
 def test_noise_beyond_all_answers_is_refused():
@@ -168,7 +173,7 @@ def test_unknown_methods_are_refused():
 def test_a_plan_survives_json_and_an_edited_one_is_refused():
     u = dx.Universe([dx.Integers(name="age", low=0, high=9)])
     d = dx.metrics.attributes(u, {"age": {"epsilon": 1, "per": 3}})
-    plan = make_plan(["mean age by age/5 within 0.5", "count where age=3..4"], d, rows=100, share="50%")
+    plan = make_plan(["mean age by age/5 within 0.5", "count where age=3..4"], d, n_records=100, budget="50%")
     data = json.loads(json.dumps(plan.to_dict()))
     again = load_plan(data, d)
     assert again.request == plan.request
@@ -186,7 +191,7 @@ def test_a_plan_of_another_policy_or_another_format_is_refused():
     data = make_plan([[1, 0]], d).to_dict()
     with pytest.raises(UsageError, match="another policy"):
         load_plan(data, e)
-    damaged = (sealed(data | {"share": "7"}), sealed(data | {"scales": ["x"]}))
+    damaged = (sealed(data | {"budget": "7"}), sealed(data | {"scales": ["x"]}))
     for broken in ({}, [], {"format": "dxprivacy-plan/5"}, sealed({"format": "dxprivacy-plan/5"}), *damaged):
         with pytest.raises(UsageError):
             load_plan(broken, d)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import dxprivacy as dx
 from contracts.oracle_brute import brute
-from contracts.random_models import random_metric, random_questions
+from contracts.random_models import random_metric, random_queries
 from dxprivacy.errors import SeparatesIdentical
 from dxprivacy.mechanisms.linear.planning.constraints import fill, of_what_is_left
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
@@ -27,8 +27,8 @@ def as_printed(Q, d):
     while alive:
         rounds += 1
         alone = {r: max(apart[p][r] / left[p] for p in pairs if apart[p][r]) for r in alive}
-        share = {p: sum(apart[p][r] / alone[r] for r in alive) / left[p] if left[p] else 0.0 for p in pairs}
-        more = {r: 1 / (alone[r] * max(share[p] for p in pairs if apart[p][r])) for r in alive}
+        budget = {p: sum(apart[p][r] / alone[r] for r in alive) / left[p] if left[p] else 0.0 for p in pairs}
+        more = {r: 1 / (alone[r] * max(budget[p] for p in pairs if apart[p][r])) for r in alive}
         for p in pairs:
             left[p] -= sum(more[r] * apart[p][r] for r in alive)
             left[p] = left[p] if left[p] > 1e-12 * d[p] else 0.0
@@ -71,9 +71,9 @@ def test_it_is_the_strategy_of_the_paper_with_its_repairs(kind):
 @given(st.randoms(use_true_random=False))
 def test_it_never_overspends_on_any_pair_in_fractions(rng):
     metric = random_metric(rng)
-    questions = random_questions(rng, metric.universe)
+    queries = random_queries(rng, metric.universe)
     try:
-        plan = make_plan(questions, metric, method="psa", rows=100)
+        plan = make_plan(queries, metric, method="psa", n_records=100)
     except SeparatesIdentical:
         return
     assert all(math.isfinite(s) for s in plan.scales)

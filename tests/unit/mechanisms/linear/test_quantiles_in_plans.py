@@ -50,7 +50,7 @@ def test_every_row_of_a_soft_table_is_on_some_pair():
 
 def test_quantiles_of_two_attributes_by_shared_groups_are_planned():
     """Rows on no pair had no noise, which nothing could certify: a real table was refused as a bug."""
-    plan = dx.plan(list(TWO), PENGUINS, rows=344, share="50%")
+    plan = dx.plan(list(TWO), PENGUINS, n_records=344, budget="50%")
     assert min(plan.scales) > 0
     assert plan.certificate.ratio <= Fraction(1, 2)
 
@@ -59,7 +59,7 @@ def test_quantiles_of_two_attributes_by_shared_groups_are_planned():
 def test_sizes_of_groups_are_not_bought_at_the_cost_of_ranks(asked):
     """A size moves the rank by a part only: answers were up to a fifth worse than with one scale for all."""
     errors = [
-        np.array([error.rmse for error in dx.plan(list(asked), PENGUINS, rows=344, method=method).errors])
+        np.array([error.rmse for error in dx.plan(list(asked), PENGUINS, n_records=344, method=method).errors])
         for method in ("auto", "same-scale")
     ]
     assert np.sqrt(np.mean(np.square(errors[0] / errors[1]))) <= 1.02

@@ -10,11 +10,12 @@ import pytest
 
 import dxprivacy as dx
 from contracts.methods import OWN
-from contracts.plan_instances import LOSSES, overspent
+from contracts.plan_instances import OBJECTIVES, overspent
 from dxprivacy.errors import SeparatesIdentical, UsageError
+from dxprivacy.mechanisms.linear.planning.limiting_pairs import limits
 from dxprivacy.mechanisms.linear.planning.methods import WORTH_IT
 from dxprivacy.mechanisms.linear.planning.planner import chosen, make_plan, prepare
-from dxprivacy.output.text.plan_text import limits, plan_lines
+from dxprivacy.output.text.plan_text import plan_lines
 
 SINGULAR = json.loads((Path(__file__).parent / "singular.json").read_text())
 
@@ -23,23 +24,23 @@ def points(n, seed=0):
     return dx.metrics.euclidean(np.random.default_rng(seed).uniform(0, 100, (n, 2)), epsilon_per_unit="0.01")
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", OBJECTIVES)
 def test_a_system_that_was_singular_for_an_earlier_solver_is_solved(loss):
     Q = np.array([[int(x) for x in row] for row in SINGULAR["rows"]], dtype=float)
     d = dx.metrics.euclidean(np.array(SINGULAR["points"]), epsilon_per_unit=1)
-    plan = make_plan(Q, d, method="optimal", loss=loss)
+    plan = make_plan(Q, d, method="optimal", objective=loss)
     assert plan.certificate.gap <= 1e-6
     assert overspent(plan.workload, plan.scales, d) == []
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", OBJECTIVES)
 @pytest.mark.parametrize("factor", [1.0, 1e3, 1e9])
 def test_constant_duplicated_and_wildly_scaled_rows_are_solved_and_constants_are_exact(factor, loss):
     rng = np.random.default_rng(5)
     Q = rng.uniform(0, 1, (4, 20))
     rows = [dx.matrix(Q), dx.matrix(Q * factor), dx.matrix(Q[:2] / factor), dx.matrix(np.ones((1, 20)))]
     d = points(20)
-    plan = make_plan(rows, d, method="optimal", loss=loss)
+    plan = make_plan(rows, d, method="optimal", objective=loss)
     assert plan.certificate.gap <= 1e-6
     assert plan.scales[-1] == 0
     assert overspent(plan.workload, plan.scales, d) == []
@@ -55,38 +56,38 @@ def test_distances_at_both_ends_are_planned_together():
 
 
 @pytest.mark.parametrize("method", [*OWN, "auto", "matrix"])
-def test_a_distance_of_zero_that_a_row_separates_names_pair_and_question(method):
+def test_a_distance_of_zero_that_a_row_separates_names_pair_and_query(method):
     d = dx.metrics.euclidean([[0, 0], [0, 0], [1, 1], [3, 1]], epsilon_per_unit=1)
     rows = [dx.matrix([[1, 1, 0, 5]]), dx.matrix([[1, 1, 0, 2], [2, 1, 1, 0]])]
     with pytest.raises(SeparatesIdentical, match="point 0 and point 1 have ε 0") as caught:
         make_plan(rows, d, method=method)
-    assert "question" in caught.value.where
+    assert "query" in caught.value.where
 
 
 def test_one_row_is_the_closed_form_whatever_the_loss():
     d = points(30)
     row = [list(range(30))]
     closed = dx.sensitivity(row, d).upper
-    for loss in LOSSES:
+    for loss in OBJECTIVES:
         for method in ("auto", "optimal"):
-            plan = make_plan(row, d, method=method, loss=loss)
+            plan = make_plan(row, d, method=method, objective=loss)
             assert F(plan.scales[0]) >= closed > F(math.nextafter(plan.scales[0], 0))
             assert plan.certificate.gap <= 1e-12
 
 
 def test_the_largest_error_is_least_for_strategy_two():
     Q, d = np.random.default_rng(1).uniform(0, 1, (6, 25)), points(25)
-    largest, same = make_plan(Q, d, method="optimal", loss="linf"), make_plan(Q, d, method="same-scale")
+    largest, same = make_plan(Q, d, method="optimal", objective="max"), make_plan(Q, d, method="same-scale")
     assert max(largest.scales) == pytest.approx(max(same.scales), rel=1e-9)
     assert largest.certificate.gap <= 1e-9
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", OBJECTIVES)
 def test_auto_takes_the_best_of_all_that_apply_and_says_how_close_it_is(loss):
     Q, d = np.random.default_rng(2).integers(0, 2, (8, 30)), points(30)
-    _, task = prepare(Q, d, loss=loss)
+    _, task = prepare(Q, d, objective=loss)
     auto = chosen(task, "auto")
-    others = [chosen(task, method) for method in (*OWN, *(["matrix"] if loss == "l2" else []))]
+    others = [chosen(task, method) for method in (*OWN, *(["matrix"] if loss == "squared" else []))]
     for other in others:
         assert not task.better(task.merit(other), task.merit(auto), by=WORTH_IT), other.method
         if auto.measured.as_asked and other.measured.as_asked:

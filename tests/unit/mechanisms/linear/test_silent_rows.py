@@ -7,14 +7,14 @@ import pytest
 
 import dxprivacy as dx
 from dxprivacy.errors import NotCertified
-from dxprivacy.exact.checked import highest, numbers_only
+from dxprivacy.exact.arrays import highest, numbers_only
 from dxprivacy.privacy import largest_loss, max_ratio
 from dxprivacy.privacy.costs import LaplaceCost
 
 ADD_REMOVE = """
 title = "Presence"
 dataset = "presence"
-unit = "add-remove"
+neighbors = "add-remove"
 epsilon_presence = 1
 max_records = 1000
 [attributes.age]

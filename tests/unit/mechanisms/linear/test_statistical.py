@@ -11,8 +11,8 @@ import pytest
 import dxprivacy as dx
 from contracts.oracle_brute import brute
 from contracts.random_models import random_axis
-from dxprivacy.errors import DxError, NotCertified, QuestionError, UsageError
-from dxprivacy.mechanisms.linear.noise.discrete_laplace_law import variance
+from dxprivacy.errors import DxError, NotCertified, QueryError, UsageError
+from dxprivacy.mechanisms.linear.noise.discrete_laplace_distribution import variance
 from dxprivacy.mechanisms.linear.plan import load_plan
 from dxprivacy.metrics.attribute_sum import AttributeSum
 from dxprivacy.verify import verify
@@ -126,7 +126,7 @@ def ages(n_values=4, epsilon="0.5"):
     return dx.metrics.attributes(u, {"age": {"epsilon": epsilon, "per": 1}, "vote": "0.25"})
 
 
-@pytest.mark.parametrize("loss", ["l1", "l2"])
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
 def test_never_worse_than_the_best_plan_without_bias(loss):
     rng = random.Random(3)
     gained = 0
@@ -136,10 +136,10 @@ def test_never_worse_than_the_best_plan_without_bias(loss):
         metric = AttributeSum(universe, [m for _, m in axes])
         values = {a.name: [rng.randint(-9, 9) for _ in range(a.size)] for a, _ in axes}
         n = rng.choice([1, 2, 5, 40])
-        found = dx.statistical(metric, n=n, values=values, loss=loss)
-        plain = dx.plan(found.plan.questions, metric, rows=n, method="optimal")
+        found = dx.statistical(metric, n=n, values=values, objective=loss)
+        plain = dx.plan(found.plan.queries, metric, n_records=n, method="optimal")
         size = max(float(np.abs(part.asked).max()) for part in found.parts)
-        if loss == "l1":
+        if loss == "absolute":
             mine, theirs = (sum(e.typical for e in p.errors) for p in (found.plan, plain))
         else:
             mine, theirs = (sum(e.rmse**2 for e in p.errors) for p in (found.plan, plain))
@@ -151,11 +151,11 @@ def test_never_worse_than_the_best_plan_without_bias(loss):
 
 def test_theorem_10_the_mapped_universe_keeps_n_times_the_distances():
     rng = random.Random(4)
-    for loss in ("l1", "l2"):
+    for loss in ("absolute", "squared"):
         for _ in range(10):
             values, metric = random_points(rng, 6)
             n = rng.choice([1, 2, 6])
-            found = dx.statistical(metric, n=n, values=values, loss=loss)
+            found = dx.statistical(metric, n=n, values=values, objective=loss)
             (part,) = found.parts
             assert part.asked[0] == pytest.approx(values)
             d = distances(metric)
@@ -176,7 +176,7 @@ def worst_data(found):
 
 
 def test_theorem_11_1_the_mean_square_is_bias_squared_plus_twice_the_scales_squared_and_not_twice_that():
-    found = dx.statistical(ages(), n=3, values={"age": None, "vote": [-1, 1]}, loss="l2")
+    found = dx.statistical(ages(), n=3, values={"age": None, "vote": [-1, 1]}, objective="squared")
     plan, counts = found.plan, worst_data(found)
     assert (found.bias > 0.1).all()
     assert (found.c > 0.1).all()
@@ -194,7 +194,7 @@ def test_theorem_11_1_the_mean_square_is_bias_squared_plus_twice_the_scales_squa
 
 
 def test_theorem_11_2_and_3_bound_the_errors_of_real_noise():
-    found = dx.statistical(ages(), n=6, values={"age": None, "vote": [-1, 1]}, loss="l2")
+    found = dx.statistical(ages(), n=6, values={"age": None, "vote": [-1, 1]}, objective="squared")
     plan, counts = found.plan, worst_data(found)
     truth = [
         float(found.parts[k].asked[0][plan.metric.universe.along(k, np.array([counts.argmax()]))[0]]) for k in range(2)
@@ -230,7 +230,7 @@ def test_a_large_universe_is_no_matter_as_long_as_the_attributes_asked_about_are
     towns = ", ".join(f'"t{k}"' for k in range(300))
     policy = dx.Policy.parse(
         'title = "T"\ndataset = "t"\n'
-        "[attributes.age]\nintegers = [0, 39]\nepsilon = 0.01\nper = 1\nat_most = 0.05\n"
+        "[attributes.age]\nintegers = [0, 39]\nepsilon = 0.01\nper = 1\nmax_epsilon = 0.05\n"
         "[attributes.children]\nintegers = [0, 7]\nepsilon = 0.5\nper = 1\n"
         f"[attributes.town]\nvalues = [{towns}]\nepsilon = 1\n"
     )
@@ -249,7 +249,7 @@ def test_a_large_universe_is_no_matter_as_long_as_the_attributes_asked_about_are
 def test_an_average_is_released_from_a_ledger_and_verified(tmp_path):
     (tmp_path / "policy.toml").write_text(
         'title = "T"\ndataset = "t"\n[attributes.age]\nintegers = [0, 9]\ncomplete = true\n'
-        "epsilon = 0.1\nper = 1\nat_most = 0.3\n"
+        "epsilon = 0.1\nper = 1\nmax_epsilon = 0.3\n"
         '[attributes.vote]\nvalues = ["no", "yes"]\nepsilon = 0.5\n'
     )
     (tmp_path / "people.csv").write_text("age,vote\n" + "3,yes\n8,no\n" * 6)
@@ -258,7 +258,7 @@ def test_an_average_is_released_from_a_ledger_and_verified(tmp_path):
     ) as session:
         d = session.policy.metric
         found = dx.statistical(
-            d, n=session.rows, values={"age": None, "vote": [-1, 1]}, loss="l2", title="T", dataset="t"
+            d, n=session.n_records, values={"age": None, "vote": [-1, 1]}, objective="squared", title="T", dataset="t"
         )
         assert (found.bias > 0).any()
         release = session.release(found.plan, anyway=True)
@@ -267,20 +267,20 @@ def test_an_average_is_released_from_a_ledger_and_verified(tmp_path):
         assert session.ledger.tell_apart({"age": 3}, {"age": 4}).spent > 0
         release.save(tmp_path / "release.json")
         assert session.release(found.plan, anyway=True).to_json() == release.to_json()
-        assert session.plan("mean age", method="biased", loss="l1", share="10%").measured.as_asked is False
+        assert session.plan("mean age", method="biased", objective="absolute", budget="10%").measured.as_asked is False
     assert [c.name for c in verify(tmp_path / "release.json", tmp_path / "ledger.db")][-1] == "budget"
 
 
 def test_any_query_and_any_metric_by_the_search_with_bias():
     metric = dx.metrics.euclidean([[0, 0], [1, 0], [0, 1], [1, 1]], epsilon_per_unit="0.7")
-    found = dx.statistical(metric, n=3, query=[[0, 1, 2, 3], [1, 0, 0, 1]], loss="l2")
+    found = dx.statistical(metric, n=3, query=[[0, 1, 2, 3], [1, 0, 0, 1]], objective="squared")
     assert [a.label for a in found.plan.workload.answers] == ["mean q1", "mean q2"]
     (part,) = found.parts
     np.testing.assert_allclose(part.asked, [[0, 1, 2, 3], [1, 0, 0, 1]])
     mapped, d = part.mapped, distances(metric)
     apart = np.abs(mapped[:, :, None] - mapped[:, None, :]).sum(axis=0)
     assert (apart <= 3 * d * (1 + 1e-9)).all()
-    plain = dx.plan([[0, 1, 2, 3], [1, 0, 0, 1]], metric, rows=3, method="optimal")
+    plain = dx.plan([[0, 1, 2, 3], [1, 0, 0, 1]], metric, n_records=3, method="optimal")
     assert found.squared_error <= sum(e.rmse**2 for e in plain.errors) / 9 * (1 + 1e-6)
     with pytest.raises(NotCertified, match="share no pair"):
         dx.statistical(metric, n=3, query=[[0, 1, 2, 3], [1, 0, 0, 1]])
@@ -298,9 +298,11 @@ def test_public_and_constant_averages_are_exact():
 
 def test_a_share_of_the_policy_is_a_smaller_distance():
     metric = dx.metrics.line(3, 4)
-    half, whole = (dx.statistical(metric, n=n, values=[0, 1, 2], share=share) for n, share in ((10, "50%"), (5, 1)))
+    half, whole = (
+        dx.statistical(metric, n=n, values=[0, 1, 2], budget=budget) for n, budget in ((10, "50%"), (5, "100%"))
+    )
     assert half.c == pytest.approx(whole.c)
-    assert half.plan.certificate.ratio <= half.plan.share == 0.5
+    assert half.plan.certificate.ratio <= half.plan.budget == 0.5
 
 
 def test_attributes_without_other_numbers_get_the_middle_for_it():
@@ -324,21 +326,22 @@ def test_a_number_of_records_that_is_none_is_refused(bad):
     ],
 )  # fmt: skip
 def test_numbers_that_are_none_are_refused(bad):
-    with pytest.raises((UsageError, QuestionError)):
+    with pytest.raises((UsageError, QueryError)):
         dx.statistical(ages(), n=10, values=bad)
 
 
 def test_other_bad_input_is_refused():
     metric = ages()
     for more in (
-        {"loss": "linf"}, {"loss": None}, {"share": 0}, {"share": "200%"}, {"values": {"age": None}, "query": [1] * 8},
+        {"objective": "max"}, {"objective": None}, {"budget": 0}, {"budget": "200%"},
+        {"values": {"age": None}, "query": [1] * 8},
         {"query": [[1, 2]]}, {"query": []}, {"query": "abc"}, {"query": [[math.nan] * 8]},
     ):  # fmt: skip
-        with pytest.raises((UsageError, QuestionError)):
+        with pytest.raises((UsageError, QueryError)):
             dx.statistical(metric, n=10, **more)
     with pytest.raises(UsageError, match="a metric is needed"):
         dx.statistical([[0, 1], [1, 0]], n=10)
-    with pytest.raises(QuestionError, match="no attribute has numbers"):
+    with pytest.raises(QueryError, match="no attribute has numbers"):
         dx.statistical(dx.metrics.per_value({"a": 1, "b": 2}), n=10)
     with pytest.raises(NotCertified, match="public number of records"):
         dx.statistical(dx.metrics.with_absent(metric, 1, max_records=50), n=10)

@@ -36,12 +36,12 @@ def test_what_keeps_to_the_directions_keeps_to_all_pairs(seed):
 def test_its_plans_are_certified_and_not_better_than_the_best(seed):
     rng = random.Random(f"certified {seed}")
     metric = one_distance_each(rng)
-    questions = gather(asked(rng), table("g"))
-    plan = make_plan(questions, metric, rows=1_000, method="by-table")
-    best = make_plan(questions, metric, rows=1_000, method="optimal")
+    queries = gather(asked(rng), table("g"))
+    plan = make_plan(queries, metric, n_records=1_000, method="by-table")
+    best = make_plan(queries, metric, n_records=1_000, method="optimal")
     assert plan.certificate.ratio <= 1
     assert brute(plan.cost, metric) <= 1
-    _, task = prepare(questions, metric, rows=1_000)
+    _, task = prepare(queries, metric, n_records=1_000)
     assert task.loss_of(plan.scales) >= task.loss_of(best.scales) * (1 - 1e-6)
 
 
@@ -55,13 +55,13 @@ def test_facts_of_very_many_values_do_not_ruin_one_another():
     place = Values(name="place", values=tuple(f"p{k}" for k in range(7_000)), facts=facts)
     g = Values(name="g", values=("a", "b"))
     metric = attributes(Universe([place, g]), {"place": 5, "g": 1})
-    questions = gather(mean_of("place.people"), mean_of("place.height"), table("place.height"), table("g"))
+    queries = gather(mean_of("place.people"), mean_of("place.height"), table("place.height"), table("g"))
     one, by_table, auto = (
-        make_plan(questions, metric, rows=100_000, method=method) for method in ("same-scale", "by-table", "auto")
+        make_plan(queries, metric, n_records=100_000, method=method) for method in ("same-scale", "by-table", "auto")
     )
     assert by_table.errors[1].half_width * 100 < one.errors[1].half_width
     assert auto.errors[1].rmse <= by_table.errors[1].rmse * (1 + 1e-6)
-    alone = make_plan(table("g"), metric, rows=100_000, method="optimal")
+    alone = make_plan(table("g"), metric, n_records=100_000, method="optimal")
     assert by_table.errors[-1].half_width == alone.errors[-1].half_width  # nothing else moves along g
 
 
@@ -74,7 +74,7 @@ def test_everybody_is_counted_beside_a_large_table(absent):
     )
     metric = attributes(Universe([place, sex]), {"place": 1, "sex": 1})
     metric = with_absent(metric, 1, max_records=10_000) if absent else metric
-    plan = make_plan(gather(count(), table("place", "sex")), metric, rows=None if absent else 300)
+    plan = make_plan(gather(count(), table("place", "sex")), metric, n_records=None if absent else 300)
     assert plan.certificate.ratio <= 1
     assert (plan.scales[0] > 0) is absent
 

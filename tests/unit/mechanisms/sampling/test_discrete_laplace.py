@@ -95,7 +95,7 @@ def test_importing_the_module_builds_no_table():
     assert subprocess.run([sys.executable, "-c", look], capture_output=True, check=True).stdout.strip() == b"0"
 
 
-# ---- the universal law of G
+# ---- the universal distribution of G
 
 
 def test_thresholds_are_the_floors_of_exp_to_sixty_digits():
@@ -252,13 +252,13 @@ def test_the_split_into_G_and_U_gives_the_geometric_law(t, j):
     y, _ = sampler._magnitude(G, U, np.full(G.size, t, dtype=np.uint64), np.full(G.size, 4 + j, dtype=np.uint64))
     weight = [mp.exp(-mp.mpf(g) / 16) for g in range(1023)]
     inside = [mp.exp(-mp.mpf(u) / (16 * t)) for u in range(t)]
-    law: dict[int, mpmath.mpf] = {}
+    distribution: dict[int, mpmath.mpf] = {}
     for value, g, u in zip(y.tolist(), G.tolist(), U.tolist(), strict=True):
-        law[value] = law.get(value, 0) + weight[g] * inside[u]
+        distribution[value] = distribution.get(value, 0) + weight[g] * inside[u]
     whole = (1 / (1 - mp.exp(-mp.mpf(1) / 16))) * mp.fsum(inside)
     p = mp.exp(-mp.mpf(2**j) / t)
     for value in range(20):  # G <= 1022 leaves out exp(-1023/16) < 2e-28 of the mass
-        assert abs(law.get(value, 0) / whole - (1 - p) * p**value) < 1e-27
+        assert abs(distribution.get(value, 0) / whole - (1 - p) * p**value) < 1e-27
 
 
 @pytest.mark.parametrize("scale", [5e-324, (2.0**53 - 1) * 2.0**-100, 2.0**-6, 0.5, 3.3, 2.0**53 - 1])

@@ -6,7 +6,7 @@ from math import comb
 
 import pytest
 
-from dxprivacy.mechanisms.sampling.equal_counts import RHO_BITS, equal_counts, log_weight
+from dxprivacy.mechanisms.sampling.zero_sum_tables import RHO_BITS, equal_counts, log_weight
 
 
 def by_fractions(rho: F, times: int, size: int) -> list[F]:

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from mpmath import mp
 
-from dxprivacy.mechanisms.sampling.exact_exp import exp_bounds
+from dxprivacy.mechanisms.sampling.exact_selection import exp_bounds
 
 CASES = [Fraction(0), Fraction(1, 16), Fraction(1), Fraction(17, 16), Fraction(5000, 16), Fraction(10**30 + 1, 10**30)]
 ODD = [Fraction(0.1), Fraction(2**53 - 1, 3**40), Fraction(1, 7**200), Fraction(63 * 3**60 + 1, 3**60)]

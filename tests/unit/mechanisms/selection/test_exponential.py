@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.errors import DxError, QuestionError, SeparatesIdentical, TooLarge, UsageError
+from dxprivacy.errors import DxError, QueryError, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.mechanisms.sampling.exact_selection import below
 from dxprivacy.privacy.declared_sensitivity import declared
 
@@ -31,7 +31,7 @@ def test_the_scale_is_the_largest_sensitivity_over_the_distance(sensitivity, sca
     result = dx.exponential([5, 0, 0], sensitivity, LINE)
     assert result.scale == scale
     assert result.certificate.ratio == 1
-    again = dx.exponential([5, 0, 0], sensitivity, LINE, share="25%")
+    again = dx.exponential([5, 0, 0], sensitivity, LINE, budget="25%")
     assert again.scale == 4 * scale
 
 
@@ -77,7 +77,7 @@ def test_a_clear_winner_wins(flip):
      [1j, 2], [10**30, 1], [2**60, 0], [1e300, 0]],
 )  # fmt: skip
 def test_what_is_no_score_is_refused_and_not_repeated(scores):
-    with pytest.raises((QuestionError, TooLarge)) as refused:
+    with pytest.raises((QueryError, TooLarge)) as refused:
         dx.exponential(scores, 1, LINE)
     assert "1.5" not in str(refused.value)
     assert "300" not in str(refused.value)
@@ -118,7 +118,7 @@ def test_scores_too_large_for_their_scale_are_refused():
         dx.exponential([2**50, 0], F(1, 10**6), LINE)
 
 
-@pytest.mark.parametrize("bad", [{"share": 2}, {"share": 0}])
+@pytest.mark.parametrize("bad", [{"budget": 2}, {"budget": 0}])
 def test_bad_shares_are_refused(bad):
     with pytest.raises(UsageError):
         dx.exponential([1, 2], 1, LINE, **bad)

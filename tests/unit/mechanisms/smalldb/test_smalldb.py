@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.errors import QuestionError, SeparatesIdentical, TooLarge, UsageError
+from dxprivacy.errors import QueryError, SeparatesIdentical, TooLarge, UsageError
 from dxprivacy.histogram import Histogram
 from dxprivacy.mechanisms.sampling.system_noise import SystemNoise
 from dxprivacy.mechanisms.smalldb.plan import make_smalldb
@@ -20,17 +20,17 @@ LINE = dx.metrics.attributes(AGES, {"age": {"epsilon": 1, "per": 1}})
 ROWS = [[1, 1, 0, 0], [0, 1, 1, 0]]
 
 
-def planned(rows=1000, questions=ROWS, d=None, **more):
-    return make_smalldb(questions, d or dx.metrics.constant(4, 1), rows=rows, **more)
+def planned(n_records=1000, queries=ROWS, d=None, **more):
+    return make_smalldb(queries, d or dx.metrics.constant(4, 1), n_records=n_records, **more)
 
 
-@pytest.mark.parametrize("share", [F(1), F(1, 3)])
-def test_the_certificate_is_computed_from_the_scale_and_stays_within_the_share(share):
-    questions = [dx.table("age/5"), dx.sum_of("age")]
-    plan = make_smalldb(questions, LINE, rows=100, share=share, flatten=False)
+@pytest.mark.parametrize("budget", [F(1), F(1, 3)])
+def test_the_certificate_is_computed_from_the_scale_and_stays_within_the_share(budget):
+    queries = [dx.table("age/5"), dx.sum_of("age")]
+    plan = make_smalldb(queries, LINE, n_records=100, budget=budget, flatten=False)
     worst = max(plan.cost.exact(i, j) / LINE.exact(i, j) for i in range(10) for j in range(i))
-    assert plan.certificate.ratio == worst <= share
-    assert worst > share * (1 - F(1, 10**9))
+    assert plan.certificate.ratio == worst <= budget
+    assert worst > budget * (1 - F(1, 10**9))
     assert plan.rows.weights == (9, 9, 1)  # a sum of 0..9 moves nine times as far as a count
     assert plan.bounds[2] == pytest.approx(9 * plan.bounds[0])
 
@@ -66,7 +66,7 @@ def test_few_records_under_a_strict_policy_are_answered_without_looking():
     def never():
         raise AssertionError("something was counted")
 
-    plan = planned(rows=20, d=dx.metrics.constant(4, "0.001"))
+    plan = planned(n_records=20, d=dx.metrics.constant(4, "0.001"))
     assert plan.free
     assert "not read" in str(plan)
     small = small_database(plan, never, SystemNoise(), Never())
@@ -77,13 +77,13 @@ def test_few_records_under_a_strict_policy_are_answered_without_looking():
 def test_flatter_rows_err_by_their_bias_at_most():
     rng = np.random.default_rng(4)
     rows = np.round(rng.uniform(0, 1, (3, 10)), 2)
-    plan = make_smalldb(rows, LINE, rows=300, flatten=True)
+    plan = make_smalldb(rows, LINE, n_records=300, flatten=True)
     exact = plan.workload.dense() * np.array([float(u) for u in plan.workload.units])[:, None]
     flat = plan.rows.workload.dense() * np.array([float(u) for u in plan.rows.units])[:, None]
     assert (np.abs(exact - flat).max(axis=1) <= np.array(plan.rows.bias) + 1e-12).all()
     assert plan.certificate.ratio <= 1
-    taken = make_smalldb(rows, LINE, rows=300)
-    asked = make_smalldb(rows, LINE, rows=300, flatten=False)
+    taken = make_smalldb(rows, LINE, n_records=300)
+    asked = make_smalldb(rows, LINE, n_records=300, flatten=False)
     assert taken.bounds.max() == min(plan.bounds.max(), asked.bounds.max())
 
 
@@ -125,20 +125,20 @@ def test_rows_that_tell_nobody_apart_need_no_data():
         (lambda: planned(alpha=True), UsageError, "alpha"),
         (lambda: planned(beta=0), UsageError, "beta"),
         (lambda: planned(beta=1), UsageError, "beta"),
-        (lambda: planned(rows=0), UsageError, "no records"),
-        (lambda: planned(rows=-5), UsageError, "rows"),
-        (lambda: planned(rows=2.5), UsageError, "rows"),
-        (lambda: planned(share=0), UsageError, "share"),
-        (lambda: planned(questions=[]), UsageError, "not a question"),
-        (lambda: planned(questions=[[1, 0]]), QuestionError, "columns"),
-        (lambda: planned(questions=[[float("nan"), 0, 0, 0]]), QuestionError, "finite"),
-        (lambda: planned(rows=1 << 55), TooLarge, "exact scores"),
+        (lambda: planned(n_records=0), UsageError, "no records"),
+        (lambda: planned(n_records=-5), UsageError, "n_records"),
+        (lambda: planned(n_records=2.5), UsageError, "n_records"),
+        (lambda: planned(budget="0%"), UsageError, "budget"),
+        (lambda: planned(queries=[]), UsageError, "not a query"),
+        (lambda: planned(queries=[[1, 0]]), QueryError, "columns"),
+        (lambda: planned(queries=[[float("nan"), 0, 0, 0]]), QueryError, "finite"),
+        (lambda: planned(n_records=1 << 55), TooLarge, "exact scores"),
         (lambda: planned(d="policy"), UsageError, "metric"),
-        (lambda: make_smalldb(dx.mean_of("age", by="age"), LINE, rows=9), QuestionError, "ratios|grouped"),
+        (lambda: make_smalldb(dx.mean_of("age", by="age"), LINE, n_records=9), QueryError, "ratios|grouped"),
         (lambda: planned(d=dx.metrics.from_matrix(np.zeros((4, 4)))), SeparatesIdentical, "identical"),
         (
-            lambda: planned(d=dx.metrics.constant(301, 1), questions=[[1] + [0] * 300], flatten=True),
-            QuestionError,
+            lambda: planned(d=dx.metrics.constant(301, 1), queries=[[1] + [0] * 300], flatten=True),
+            QueryError,
             "flatter",
         ),
     ],
@@ -151,7 +151,7 @@ def test_bad_input_is_refused_and_nothing_is_spent(make, error, match):
 def test_a_private_number_of_records_is_refused():
     d = dx.metrics.with_absent(dx.metrics.constant(4, 1), 1, max_records=100)
     with pytest.raises(UsageError, match="private"):
-        make_smalldb(ROWS, d, rows=10)
+        make_smalldb(ROWS, d, n_records=10)
     with pytest.raises(UsageError, match="private"):
         dx.smalldb(ROWS, d, [1, 2, 3, 4, 0])
 
@@ -172,9 +172,9 @@ def test_the_same_plan_has_the_same_name_and_any_other_another():
     names = {
         planned(flatten=False).request,
         planned(flatten=False, alpha=0.3).request,
-        planned(flatten=False, share="50%").request,
-        planned(flatten=False, rows=999).request,
-        planned(flatten=False, questions=[[1, 1, 0, 0]]).request,
+        planned(flatten=False, budget="50%").request,
+        planned(flatten=False, n_records=999).request,
+        planned(flatten=False, queries=[[1, 1, 0, 0]]).request,
     }
     assert len(names) == 5
     assert planned(flatten=False).request in names

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from contracts.random_models import random_metric, random_questions
+from contracts.random_models import random_metric, random_queries
 from dxprivacy.mechanisms.synthesis import histogram_answers
 from dxprivacy.mechanisms.synthesis.histogram_answers import Projection
 from dxprivacy.privacy.pullback import Pullback, PulledBack
@@ -35,7 +35,7 @@ def test_answers_and_the_way_back_are_those_of_the_matrix(seed, dense, monkeypat
         monkeypatch.setattr(histogram_answers, "DENSE_ENTRIES", 0)
     rng = random.Random(seed)
     universe = random_metric(rng).universe
-    agrees_with_the_matrix(random_questions(rng, universe).on(universe), seed)
+    agrees_with_the_matrix(random_queries(rng, universe).on(universe), seed)
 
 
 def test_rows_of_a_kind_that_nobody_knows_are_taken_cell_by_cell(monkeypatch):

@@ -1,14 +1,14 @@
-"""Covariances of consistent noise: against enumeration, against the verifier's, and in proportion."""
+"""Covariances of k-norm noise: against enumeration, against the verifier's, and in proportion."""
 
 import numpy as np
 import pytest
 
-from contracts.nest_cases import chain_rows, halved_rows, law, random_rows
+from contracts.nest_cases import chain_rows, distribution, halved_rows, random_rows
 from dxprivacy.errors import NotCertified
 from dxprivacy.optimize.k_norm.hierarchy_moments import MOST_SQUARE, Moments, level_variances
-from dxprivacy.optimize.k_norm.star_moments import StarMoments
+from dxprivacy.optimize.k_norm.star_fit import StarMoments
 from dxprivacy.universe.hierarchy import nest_of
-from dxprivacy.verify.consistent import covariances, nested
+from dxprivacy.verify.k_norm import covariances, nested
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -17,7 +17,7 @@ def test_covariances_are_those_of_all_outcomes(seed):
     cells = int(rng.integers(2, 5))
     rows = random_rows(rng, cells)
     weights = rng.uniform(1.2, 3, len(rows))
-    z, p = law(rows, 1 / weights, 14)
+    z, p = distribution(rows, 1 / weights, 14)
     found = Moments(nest_of(rows), weights).covariance
     assert found == pytest.approx((z * p[:, None]).T @ z, rel=1e-9, abs=1e-12)
 

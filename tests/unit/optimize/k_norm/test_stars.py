@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from contracts.star_cases import law, points
+from contracts.long_forms import slow
+from contracts.star_cases import distribution, points
 from dxprivacy.optimize.deadline import Watch
-from dxprivacy.optimize.k_norm.star_fit import Star, spreads, stars
-from dxprivacy.optimize.k_norm.star_moments import StarMoments
+from dxprivacy.optimize.k_norm.star_fit import Star, StarMoments, spreads, stars
 from dxprivacy.optimize.tables import Budgets, choose
 
 NINE = ((16, 7, 15, 6, 5, 2, 42, 9, 2), (1, 0.5, 1, 0.5, 0.25, 0.5, 0.25, 1, 0.1))
@@ -25,7 +25,7 @@ def test_variances_are_those_of_all_outcomes(values, groups):
     weights = rng.uniform(1.5, 3, 1 + len(groups))
     each = np.repeat(1 / weights, [values, *(values * m for m in groups)])
     z = points(values, groups, 8 if not groups else 5)
-    p = law(z, each)
+    p = distribution(z, each)
     found = StarMoments(values, groups).spread(weights[0], weights[1:])
     assert found.margin == pytest.approx(float(p @ z[:, 0] ** 2), rel=1e-3)
     first = values
@@ -38,7 +38,7 @@ def test_components_have_one_variance_each():
     """Of all outcomes: the owner's own contrast, and one across the table, against the formulas."""
     star, sizes, weights = Star(0, ((0, 1),)), (2, 3), (2.0, 1.7)
     z = points(2, (3,), 5)
-    p = law(z, np.repeat(1 / np.array(weights), [2, 6]))
+    p = distribution(z, np.repeat(1 / np.array(weights), [2, 6]))
     margin, (other,) = spreads(sizes, star, weights[0], weights[1:])
     own = (z[:, 0] - z[:, 1]) / math.sqrt(2)
     across = (z[:, 2] - z[:, 3] - z[:, 5] + z[:, 6]) / 2
@@ -52,7 +52,7 @@ def test_components_have_one_variance_each():
 
 @pytest.mark.parametrize(
     ("sizes", "budgets", "at_most"),
-    [((4,) * 4, (1.0,) * 4, 3_820), ((4,) * 4, (1.0, 0.5, 0.25, 0.1), 179_000), (*NINE, 1.48e7)],
+    [((4,) * 4, (1.0,) * 4, 3_820), ((4,) * 4, (1.0, 0.5, 0.25, 0.1), 179_000), slow(*NINE, 1.48e7)],
 )
 def test_totals_on_the_lattice(sizes, budgets, at_most):
     found = stars(sizes, Budgets(tuple(map(float, budgets))), two_way(len(sizes)))

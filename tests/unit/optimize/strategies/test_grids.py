@@ -5,10 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
+from contracts.long_forms import mostly_slow, slow
 from contracts.strategy_cases import grid_problem, random_problem, threshold_problem
 from dxprivacy.optimize.deadline import Watch
-from dxprivacy.optimize.strategies import Problem, bases, choose, limit
-from dxprivacy.optimize.strategies.grid_structure import Line, Listed, grid
+from dxprivacy.optimize.strategies import StrategyProblem, bases, choose, limit
+from dxprivacy.optimize.strategies.pair_structure import GridLine, Listed, grid
 from dxprivacy.optimize.strategies.tents import best_hats, hat_functions
 
 KINDS = [
@@ -32,7 +33,9 @@ def test_axes_are_seen_under_any_names_of_the_cells(axes):
     problem = plain.renamed(np.random.default_rng(len(axes)).permutation(plain.cells))
     found = grid(problem)
     assert found is not None
-    kinds = [("line", a.length, a.away is not None) if isinstance(a, Line) else ("list", a.size) for a in found.axes]
+    kinds = [
+        ("line", a.length, a.away is not None) if isinstance(a, GridLine) else ("list", a.size) for a in found.axes
+    ]
     assert sorted(kinds) == sorted(("line", a[0], a[2] is not None) if len(a) == 3 else ("list", a[0]) for a in axes)
     assert len(set(zip(*found.places.tolist(), strict=True))) == problem.cells
     for i, j, d in zip(problem.first, problem.second, problem.limits, strict=True):
@@ -51,7 +54,7 @@ def test_steps_of_different_lengths_are_kept_apart_and_the_least_of_each_counts(
     square = grid_problem([(3, 1, None), (3, 1, None)])
     limits = square.limits.copy()
     limits[:6] = [1, 1, 0.75, 2, 2, 2]  # the first step along the first axis, then the second
-    found = grid(Problem(square.gram, square.first, square.second, limits))
+    found = grid(StrategyProblem(square.gram, square.first, square.second, limits))
     assert sorted(a.steps.tolist() for a in found.axes) == [[0.75, 2.0], [1.0, 1.0]]
 
 
@@ -62,7 +65,7 @@ def changed(problem, *, less=None, more=None):
     if more is not None:
         first, second = np.append(first, more[0]), np.append(second, more[1])
         limits = np.append(limits, 1.0)
-    return Problem(problem.gram, first, second, limits)
+    return StrategyProblem(problem.gram, first, second, limits)
 
 
 def test_what_is_no_grid_is_not_taken_for_one():
@@ -76,11 +79,11 @@ def test_what_is_no_grid_is_not_taken_for_one():
     assert grid(threshold_problem(12, 3)) is None
     assert grid(threshold_problem(6, 5)) is None
     ring = np.arange(6)
-    assert grid(Problem(np.eye(6), ring, (ring + 1) % 6, np.ones(6))) is None
+    assert grid(StrategyProblem(np.eye(6), ring, (ring + 1) % 6, np.ones(6))) is None
     prism = [(*edge, 1.0) for edge in [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)]]  # a ring of five, twice, and rungs
     prism += [(a + 5, b + 5, d) for a, b, d in prism] + [(a, a + 5, 1.0) for a in range(5)]
     i, j, d = (np.array(x) for x in zip(*prism, strict=True))
-    assert grid(Problem(np.eye(10), i, j, d)) is None
+    assert grid(StrategyProblem(np.eye(10), i, j, d)) is None
     rng = np.random.default_rng(0)
     for _ in range(20):
         assert grid(random_problem(rng, cells=7)[0]) is None  # a prime number of cells
@@ -108,20 +111,21 @@ def test_what_hats_guarantee_is_what_their_rows_have(axes):
 
 
 def test_the_search_for_weights_is_as_good_as_trying_many():
-    """Cells, hats and both lines of prefix counts at all shares of a fine net: none is better by a hundredth."""
+    """Cells, hats and both lines of prefix counts at all fractions of a fine net: none is better by a hundredth."""
     n = 6
     problem = grid_problem([(n, 1, None), (n, 1, None)])
     prefixes = np.tril(np.ones((n, n)))[:-1]
     both = np.vstack([np.kron(prefixes, np.ones((1, n))), np.kron(np.ones((1, n)), prefixes)])
     least = np.inf
-    for width, share in itertools.product((1, 2, 3, 4), itertools.product(np.linspace(0.05, 0.95, 19), repeat=2)):
+    for width, budget in itertools.product((1, 2, 3, 4), itertools.product(np.linspace(0.05, 0.95, 19), repeat=2)):
         hats = np.kron(hat_functions(n, width, 0), hat_functions(n, width, 0))
-        if sum(share) <= 1:
-            parts = [share[0] / 2 * np.eye(n * n), share[1] * width / 2 * hats, (1 - sum(share)) * both]
+        if sum(budget) <= 1:
+            parts = [budget[0] / 2 * np.eye(n * n), budget[1] * width / 2 * hats, (1 - sum(budget)) * both]
             least = min(least, problem.total(np.vstack(parts)))
     assert best_hats(problem, grid(problem), Watch()).error <= 1.01 * least
 
 
+@pytest.mark.slow  # short form: the test before
 def test_ranges_of_a_plane_leave_about_half_the_error_of_cells():
     problem = grid_problem([(16, 1, None), (16, 1, None)], order=np.random.default_rng(1).permutation(256))
     found = choose(problem, effort="quick")
@@ -135,13 +139,16 @@ def test_ranges_of_a_plane_leave_about_half_the_error_of_cells():
 
 @pytest.mark.parametrize(
     ("axes", "part"),
-    [
-        ([(12, 1, None), (20, 0.5, None)], 0.5),
-        ([(12, 1, None), (20, 0.1, None)], 0.5),
-        ([(9, 1, 4.5), (10, 1, 5)], 0.85),
-        ([(40, 0.1, 2), (6, 1)], 0.4),
-        ([(5, 1, None), (5, 1, None), (5, 0.5, None)], 0.9),
-    ],
+    mostly_slow(
+        [
+            ([(12, 1, None), (20, 0.5, None)], 0.5),
+            ([(12, 1, None), (20, 0.1, None)], 0.5),
+            ([(9, 1, 4.5), (10, 1, 5)], 0.85),
+            ([(40, 0.1, 2), (6, 1)], 0.4),
+            ([(5, 1, None), (5, 1, None), (5, 0.5, None)], 0.9),
+        ],
+        slice(2, None, 2),
+    ),
 )
 def test_other_sizes_budgets_and_kinds_of_axes_gain_too(monkeypatch, axes, part):
     problem = grid_problem(axes)
@@ -150,13 +157,16 @@ def test_other_sizes_budgets_and_kinds_of_axes_gain_too(monkeypatch, axes, part)
     assert found.total <= part * choose(problem, effort="quick").total
 
 
-def test_no_workload_is_answered_worse_than_without_grids(monkeypatch):
+@pytest.mark.parametrize("kinds", [KINDS[:2], slow(KINDS)], ids=["two", "all"])
+def test_no_workload_is_answered_worse_than_without_grids(kinds, monkeypatch):
     rng = np.random.default_rng(2)
     cases = []
-    for axes in KINDS:
+    for axes in kinds:
         plain = grid_problem(axes)
         W = rng.integers(0, 2, (int(rng.integers(1, 12)), plain.cells)).astype(float)
-        cases += [(Problem(G, plain.first, plain.second, plain.limits), W) for G in (W.T @ W, np.eye(plain.cells))]
+        cases += [
+            (StrategyProblem(G, plain.first, plain.second, plain.limits), W) for G in (W.T @ W, np.eye(plain.cells))
+        ]
     ours = [choose(problem, effort=effort).total for problem, _ in cases for effort in ("quick", "search")]
     without_grids(monkeypatch)
     before = [choose(problem, effort=effort).total for problem, _ in cases for effort in ("quick", "search")]

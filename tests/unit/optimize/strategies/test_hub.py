@@ -3,15 +3,15 @@
 import numpy as np
 
 from contracts.strategy_cases import all_ranges
-from dxprivacy.optimize.strategies import Problem, choose
-from dxprivacy.optimize.strategies.hub_value import hub
+from dxprivacy.optimize.strategies import StrategyProblem, choose
+from dxprivacy.optimize.strategies.reweight import hub
 
 
-def with_hub(n: int, radius: float) -> Problem:
+def with_hub(n: int, radius: float) -> StrategyProblem:
     ranges = np.hstack([all_ranges(n), np.zeros((n * (n + 1) // 2, 1))])
     first = np.concatenate([np.arange(n - 1), np.arange(n)])
     second = np.concatenate([np.arange(1, n), np.full(n, n)])
-    return Problem(ranges.T @ ranges, first, second, np.concatenate([np.ones(n - 1), np.full(n, radius)]))
+    return StrategyProblem(ranges.T @ ranges, first, second, np.concatenate([np.ones(n - 1), np.full(n, radius)]))
 
 
 def test_a_line_with_a_hub_is_nearly_as_good_as_the_line() -> None:
@@ -31,14 +31,14 @@ def test_the_rest_is_the_line() -> None:
 
 
 def test_repeated_pairs_make_no_hub_and_all_pairs_neither() -> None:
-    line = Problem(np.eye(5), np.array([0, 1, 2, 3, 1, 1]), np.array([1, 2, 3, 4, 0, 2]), np.ones(6))
+    line = StrategyProblem(np.eye(5), np.array([0, 1, 2, 3, 1, 1]), np.array([1, 2, 3, 4, 0, 2]), np.ones(6))
     assert hub(line) is None
     first, second = np.triu_indices(5, 1)
-    assert hub(Problem(np.eye(5), first, second, np.ones(10))) is None
+    assert hub(StrategyProblem(np.eye(5), first, second, np.ones(10))) is None
 
 
 def test_a_hub_that_holds_the_rest_together_is_none() -> None:
-    assert hub(Problem(np.eye(5), np.zeros(4, dtype=int), np.arange(1, 5), np.ones(4))) is None
+    assert hub(StrategyProblem(np.eye(5), np.zeros(4, dtype=int), np.arange(1, 5), np.ones(4))) is None
 
 
 def test_a_hub_that_is_very_close_still_gives_a_valid_strategy() -> None:

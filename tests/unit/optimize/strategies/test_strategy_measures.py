@@ -6,11 +6,10 @@ import pytest
 from contracts.strategy_cases import all_ranges, random_problem, threshold_problem
 from dxprivacy.errors import UsageError
 from dxprivacy.optimize.deadline import Watch
-from dxprivacy.optimize.strategies import Problem, unbiased_limit
-from dxprivacy.optimize.strategies.few_rows import cells_and_rows
-from dxprivacy.optimize.strategies.p_identity import Space, cell_budgets, mixtures, objective
+from dxprivacy.optimize.strategies import StrategyProblem, unbiased_limit
+from dxprivacy.optimize.strategies.p_identity import Smoothed, Space, cell_budgets, mixtures, objective, search
 from dxprivacy.optimize.strategies.pair_structure import classes
-from dxprivacy.optimize.strategies.polish import Smoothed, search
+from dxprivacy.optimize.strategies.reweight import cells_and_rows
 from dxprivacy.optimize.strategies.strategy_limits import cut_limit
 
 
@@ -85,7 +84,7 @@ def test_limits_times_k_divide_the_total_by_k_squared():
     rng = np.random.default_rng(3)
     problem, _ = random_problem(rng)
     rows = rng.normal(size=(problem.cells, problem.cells))
-    wider = Problem(problem.gram, problem.first, problem.second, 3 * problem.limits)
+    wider = StrategyProblem(problem.gram, problem.first, problem.second, 3 * problem.limits)
     assert wider.total(rows) == pytest.approx(problem.total(rows) / 9)
 
 
@@ -136,7 +135,7 @@ def test_the_gradient_of_the_limit_by_cuts_agrees_with_differences(power):
     rng = np.random.default_rng(7)
     first, second = np.triu_indices(7, 1)
     gram = threshold_problem(7, 3).gram
-    problem = Problem(gram, first, second, np.where(second - first <= 3, 1.0, 2.0))
+    problem = StrategyProblem(gram, first, second, np.where(second - first <= 3, 1.0, 2.0))
     odd = classes(problem)[:1]
     y = rng.normal(size=len(first) + 7)
     np.testing.assert_allclose(
@@ -174,7 +173,7 @@ def test_pairs_that_others_imply_go_and_no_load_changes():
         for k in range(n):
             far = np.minimum(far, far[:, [k]] + far[[k], :])
         i, j = np.triu_indices(n, 1)
-        listed = Problem(problem.gram, i, j, far[i, j])
+        listed = StrategyProblem(problem.gram, i, j, far[i, j])
         kept = listed.essential
         assert len(kept.first) <= len(problem.first)
         for rows in (rng.normal(size=(3, n)), rng.integers(0, 2, (4, n)).astype(float)):
@@ -184,7 +183,7 @@ def test_pairs_that_others_imply_go_and_no_load_changes():
 
 def test_of_pairs_that_imply_one_another_but_for_roundings_some_stay():
     tiny = 1e-14
-    problem = Problem(np.eye(3), np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([1.0, 1.0, tiny]))
+    problem = StrategyProblem(np.eye(3), np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([1.0, 1.0, tiny]))
     rows = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, tiny]])
     assert problem.essential.load(rows) == pytest.approx(problem.load(rows))
 
@@ -216,7 +215,7 @@ def test_a_problem_that_is_none_is_refused(at, value, says):
     parts = list(GOOD)
     parts[at] = value
     with pytest.raises(UsageError, match=says):
-        Problem(*parts)
+        StrategyProblem(*parts)
 
 
 def test_a_time_that_is_none_is_refused():

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from contracts.dense_tables import rows_of, strategy, universe
-from dxprivacy.errors import QuestionError, UsageError
-from dxprivacy.optimize.tables import Budgets, Reconstruction, Table, choose
+from dxprivacy.errors import QueryError, UsageError
+from dxprivacy.optimize.tables import Budgets, MeasuredTable, Reconstruction, choose
 from dxprivacy.optimize.tables.table_components import build
 from dxprivacy.optimize.tables.table_limits import limit
 from unit.optimize.tables.test_tables_reconstruction import CASES, cumulants, variances
@@ -76,7 +76,7 @@ def test_the_total_is_that_of_dense_least_squares(shape, kind):
 @pytest.mark.parametrize("case", CASES)
 def test_a_private_total_is_estimated_as_by_dense_least_squares(case):
     sizes, asked, tables = CASES[case]
-    tables = [*tables, Table(())]
+    tables = [*tables, MeasuredTable(())]
     spread, k4 = variances(tables), cumulants(tables)
     fast = Reconstruction(sizes, asked, tables, spread, k4, private_total=True)
     A = np.vstack(strategy(sizes, tables))
@@ -141,14 +141,14 @@ def test_one_budget_that_no_constraint_shares_is_that_of_attributes():
 
 def test_the_number_of_records_alone_is_measured_where_it_is_private():
     plan = choose((3,), Budgets((INF,), presence=2), [()], [1])
-    assert (plan.tables, plan.scales.tolist()) == ((Table(()),), [0.5])
-    with pytest.raises(QuestionError, match="number of records"):
-        Reconstruction((2,), [(0,)], [Table((0,), (0,))], [1], private_total=True)
+    assert (plan.tables, plan.scales.tolist()) == ((MeasuredTable(()),), [0.5])
+    with pytest.raises(QueryError, match="number of records"):
+        Reconstruction((2,), [(0,)], [MeasuredTable((0,), (0,))], [1], private_total=True)
 
 
 def test_a_total_is_given_where_it_is_public_and_only_there():
     for private, total in ((True, 5), (False, None)):
-        answers = Reconstruction((2,), [(0,)], [Table((0,))], [1], private_total=private)
+        answers = Reconstruction((2,), [(0,)], [MeasuredTable((0,))], [1], private_total=private)
         with pytest.raises(UsageError, match="total"):
             answers.estimate([[1, 2]], total)
 

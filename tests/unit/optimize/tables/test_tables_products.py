@@ -10,9 +10,8 @@ from scipy.optimize import check_grad
 
 from dxprivacy.errors import UsageError
 from dxprivacy.optimize.tables import Budgets
-from dxprivacy.optimize.tables.coding import alone, coding, penalized, prefixes, ranges, total
-from dxprivacy.optimize.tables.product_tables import choose_products
-from dxprivacy.optimize.tables.table_axes import Axis
+from dxprivacy.optimize.tables.coding import alone, choose_products, coding, penalized, prefixes, ranges, total
+from dxprivacy.optimize.tables.measured_table import TableAxis
 
 INF = math.inf
 
@@ -43,13 +42,13 @@ def test_a_coding_keeps_the_all_ones_vector_and_costs_no_more_than_counts(gram):
         assert np.abs(rows).sum(axis=0).max() <= 1 + 1e-12
         image = rows.T @ rows @ np.ones(n)
         assert np.ptp(image) <= 1e-9 * image.mean()
-        mixed, cells = Axis.of_rows(gram(n), rows), Axis.of_rows(gram(n), np.eye(n))
+        mixed, cells = TableAxis.of_rows(gram(n), rows), TableAxis.of_rows(gram(n), np.eye(n))
         of = [axis.contrast * n + 0.3 * axis.asked / axis.told for axis in (mixed, cells)]
         assert of[0] <= of[1] * (1 + 1e-9)
 
 
 def test_a_coding_of_many_values_errs_less_than_cells():
-    mixed, cells = (Axis.of_rows(prefixes(64), a) for a in (coding(prefixes(64), 4, mean=0.3), np.eye(64)))
+    mixed, cells = (TableAxis.of_rows(prefixes(64), a) for a in (coding(prefixes(64), 4, mean=0.3), np.eye(64)))
     assert mixed.contrast < 0.9 * cells.contrast
     assert mixed.told > 2 * cells.told
 
@@ -69,7 +68,9 @@ def test_the_total_is_that_of_dense_products(budgets):
     asked_rows = [np.tril(np.ones((5, 5))), all_ranges(3), np.eye(2)]
     haar = np.array([[1, 1, -1, -1, 0], [0, 0, 1, -1, 0], [1, 1, 1, 1, 1]]) * [[0.3], [0.2], [0.1]]
     measured = [np.vstack([0.4 * np.eye(5), haar]), np.vstack([0.7 * np.eye(3), [[0.2, -0.1, -0.1]]]), np.eye(2)]
-    axes = [Axis.of_rows(w.T @ w, a) for w, a in zip(asked_rows[:2], measured[:2], strict=True)] + [Axis.of_counts(2)]
+    axes = [TableAxis.of_rows(w.T @ w, a) for w, a in zip(asked_rows[:2], measured[:2], strict=True)] + [
+        TableAxis.of_counts(2)
+    ]
     workload, weights = [(0, 1), (1, 2), (0, 2), (0,)], [1.0, 2.0, 0.5, 1.0]
     found = choose_products(axes, budgets, workload, weights)
 
@@ -89,8 +90,8 @@ def test_the_total_is_that_of_dense_products(budgets):
 
 def test_rows_that_mix_the_mean_with_the_rest_or_cost_more_are_refused():
     with pytest.raises(UsageError, match="mean"):
-        Axis.of_rows(prefixes(4), np.diag([1.0, 0.9, 1.0, 1.0]))
+        TableAxis.of_rows(prefixes(4), np.diag([1.0, 0.9, 1.0, 1.0]))
     with pytest.raises(UsageError, match="norm"):
-        Axis.of_rows(prefixes(4), 1.1 * np.eye(4))
+        TableAxis.of_rows(prefixes(4), 1.1 * np.eye(4))
     with pytest.raises(UsageError, match="same values"):
-        Axis.of_rows(prefixes(4), np.eye(3))
+        TableAxis.of_rows(prefixes(4), np.eye(3))

@@ -6,31 +6,39 @@ import numpy as np
 import pytest
 
 from contracts.dense_tables import coefficients, rows_of, strategy, universe
-from dxprivacy.errors import QuestionError, UsageError
-from dxprivacy.optimize.tables import Reconstruction, Table
+from dxprivacy.errors import QueryError, UsageError
+from dxprivacy.optimize.tables import MeasuredTable, Reconstruction
 
 CASES = {
-    "two by three": ((2, 3), [(0,), (0, 1)], [Table((0,), (0,)), Table((0, 1)), Table((1,))]),
-    "asked out of order": ((2, 3, 4), [(2, 0), (1,)], [Table((0, 2), (0,)), Table((0, 1, 2)), Table((2,))]),
+    "two by three": ((2, 3), [(0,), (0, 1)], [MeasuredTable((0,), (0,)), MeasuredTable((0, 1)), MeasuredTable((1,))]),
+    "asked out of order": (
+        (2, 3, 4),
+        [(2, 0), (1,)],
+        [MeasuredTable((0, 2), (0,)), MeasuredTable((0, 1, 2)), MeasuredTable((2,))],
+    ),
     "all halved": (
         (2, 2, 2),
         list(itertools.combinations(range(3), 2)),
-        [Table(t, t) for r in (1, 2) for t in itertools.combinations(range(3), r)],
+        [MeasuredTable(t, t) for r in (1, 2) for t in itertools.combinations(range(3), r)],
     ),
     "mixed": (
         (2, 3, 2, 2),
         [(0, 1), (1, 2), (0, 2, 3), (3,), ()],
         [
-            Table((0, 1), (0,)),
-            Table((0, 1, 2), (2,)),
-            Table((0, 2, 3), (0, 3)),
-            Table((0, 2, 3)),
-            Table((1,)),
-            Table((1, 2, 3), (2, 3)),
+            MeasuredTable((0, 1), (0,)),
+            MeasuredTable((0, 1, 2), (2,)),
+            MeasuredTable((0, 2, 3), (0, 3)),
+            MeasuredTable((0, 2, 3)),
+            MeasuredTable((1,)),
+            MeasuredTable((1, 2, 3), (2, 3)),
         ],
     ),
-    "one attribute": ((5,), [(0,), (0,)], [Table((0,)), Table((0,))]),
-    "one value": ((3, 1, 2), [(0, 1), (1, 2), (1,)], [Table((0, 1, 2), (2,)), Table((0,)), Table((1,))]),
+    "one attribute": ((5,), [(0,), (0,)], [MeasuredTable((0,)), MeasuredTable((0,))]),
+    "one value": (
+        (3, 1, 2),
+        [(0, 1), (1, 2), (1,)],
+        [MeasuredTable((0, 1, 2), (2,)), MeasuredTable((0,)), MeasuredTable((1,))],
+    ),
 }
 
 
@@ -83,7 +91,7 @@ def test_without_noise_the_tables_come_out_exactly(case):
 
 def test_estimates_agree_with_one_another_and_with_the_total():
     sizes, asked = (3, 4, 2, 5), list(itertools.combinations(range(4), 2))
-    tables = [Table(t) for t in asked]
+    tables = [MeasuredTable(t) for t in asked]
     rng = np.random.default_rng(1)
     noisy = [rng.normal(10, 50, t.rows(sizes)) for t in tables]
     found = Reconstruction(sizes, asked, tables, variances(tables)).estimate(noisy, 1234)
@@ -101,7 +109,7 @@ def test_estimates_agree_with_one_another_and_with_the_total():
 
 def test_an_exact_table_settles_its_components_alone():
     sizes, asked = (3, 2), [(0,), (0, 1)]
-    tables = [Table((0,)), Table((0, 1))]
+    tables = [MeasuredTable((0,)), MeasuredTable((0, 1))]
     exact = Reconstruction(sizes, asked, tables, [0.0, 2.0], [0.0, 5.0])
     nearly = Reconstruction(sizes, asked, tables, [1e-9, 2.0], [0.0, 5.0])
     assert exact.variance()[0] == 0
@@ -114,7 +122,7 @@ def test_an_exact_table_settles_its_components_alone():
 
 
 def test_noise_that_is_never_there_and_noise_beyond_all_bounds_stay_within_floats():
-    sizes, asked, tables = (3, 2), [(0,), (0, 1)], [Table((0,)), Table((0, 1))]
+    sizes, asked, tables = (3, 2), [(0,), (0, 1)], [MeasuredTable((0,)), MeasuredTable((0, 1))]
     nothing = Reconstruction(sizes, asked, tables, [1e-217, 2.0], [1e-217, 5.0])
     exact = Reconstruction(sizes, asked, tables, [0.0, 2.0], [0.0, 5.0])
     assert nothing.variance() == pytest.approx(exact.variance(), rel=1e-12, abs=1e-216)
@@ -127,7 +135,12 @@ def test_noise_that_is_never_there_and_noise_beyond_all_bounds_stay_within_float
 
 def test_simulated_variance_and_kurtosis_are_the_stated_ones():
     sizes, asked = (2, 3, 2), [(0, 1), (1, 2), (0, 2)]
-    tables = [Table((0, 1), (0,)), Table((1, 2)), Table((0, 2), (0, 2)), Table((0, 1, 2))]
+    tables = [
+        MeasuredTable((0, 1), (0,)),
+        MeasuredTable((1, 2)),
+        MeasuredTable((0, 2), (0, 2)),
+        MeasuredTable((0, 1, 2)),
+    ]
     scales = [3.0, 5.0, 2.0, 8.0]
     answers = Reconstruction(sizes, asked, tables, [2 * s * s for s in scales], [12 * s**4 for s in scales])
     rng = np.random.default_rng(11)
@@ -144,22 +157,22 @@ def test_simulated_variance_and_kurtosis_are_the_stated_ones():
 
 
 def test_a_component_that_nothing_measures_is_refused():
-    with pytest.raises(QuestionError, match=r"\(0, 1\)"):
-        Reconstruction((2, 3), [(0, 1)], [Table((0,)), Table((1,))], [1, 1])
-    with pytest.raises(QuestionError, match="together"):
-        Reconstruction((2, 3), [(0, 1)], [Table((0, 1), (0,))], [1])
+    with pytest.raises(QueryError, match=r"\(0, 1\)"):
+        Reconstruction((2, 3), [(0, 1)], [MeasuredTable((0,)), MeasuredTable((1,))], [1, 1])
+    with pytest.raises(QueryError, match="together"):
+        Reconstruction((2, 3), [(0, 1)], [MeasuredTable((0, 1), (0,))], [1])
 
 
 @pytest.mark.parametrize(
     ("tables", "spread", "what"),
     [
-        ([Table((0, 1), (1,))], [1], "two values"),
-        ([Table((0, 7))], [1], "attributes are 0 to 1"),
-        ([Table((0, 1))], [-1], "variances"),
-        ([Table((0, 1))], [np.nan], "variances"),
-        ([Table((0, 1))], [np.inf], "variances"),
-        ([Table((0, 1))], ["x"], "variances"),
-        ([Table((0, 1))], [1, 2], "variances"),
+        ([MeasuredTable((0, 1), (1,))], [1], "two values"),
+        ([MeasuredTable((0, 7))], [1], "attributes are 0 to 1"),
+        ([MeasuredTable((0, 1))], [-1], "variances"),
+        ([MeasuredTable((0, 1))], [np.nan], "variances"),
+        ([MeasuredTable((0, 1))], [np.inf], "variances"),
+        ([MeasuredTable((0, 1))], ["x"], "variances"),
+        ([MeasuredTable((0, 1))], [1, 2], "variances"),
     ],
 )
 def test_wrong_measured_tables_are_refused(tables, spread, what):
@@ -168,7 +181,7 @@ def test_wrong_measured_tables_are_refused(tables, spread, what):
 
 
 def test_wrong_rows_and_totals_are_refused_without_a_number_of_theirs():
-    answers = Reconstruction((2, 3), [(0, 1)], [Table((0, 1))], [1])
+    answers = Reconstruction((2, 3), [(0, 1)], [MeasuredTable((0, 1))], [1])
     for rows in ([[1, 2]], [[1, 2, 3, 4, 5, 777.0, 7]], [["a"] * 6], [[1, 2, 3, 4, 5, np.nan]], []):
         with pytest.raises(UsageError) as refused:
             answers.estimate(rows, 3)
@@ -182,4 +195,4 @@ def test_wrong_rows_and_totals_are_refused_without_a_number_of_theirs():
 @pytest.mark.parametrize(("attributes", "halved"), [((1, 0), ()), ((0, 0), ()), ((0,), (1,)), ((0, 1), (1, 0))])
 def test_tables_name_their_attributes_in_order_and_once(attributes, halved):
     with pytest.raises(UsageError):
-        Table(attributes, halved)
+        MeasuredTable(attributes, halved)

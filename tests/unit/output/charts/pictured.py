@@ -1,4 +1,4 @@
-"""What the tests of pictures share: plans of every kind, and how to look into a specification."""
+"""What the tests of pictures budget: plans of every kind, and how to look into a specification."""
 
 import dxprivacy as dx
 
@@ -17,7 +17,7 @@ METRICS = {
     "huge epsilon": ([[1, 0, 1]], _M.line(3, "1e6")),
     "negative entries": ([[-5, 3, 0.5], [1e6, -1e6, 0]], _M.euclidean([[0, 0], [1, 1], [2, 5]], epsilon_per_unit=1)),
     "capped": ([[0, 1, 2, 3]], _M.capped(_M.line(4, 1), 2)),
-    "smooth": ([[0, 1, 5]], _M.smooth([[0.0], [1.0], [4.0]], 1, within=2)),
+    "smooth": ([[0, 1, 5]], _M.smooth([[0.0], [1.0], [4.0]], 1, threshold=2)),
     "series": ([[k % 4 for k in range(9)]], _M.series_linf([3, 3], 1)),
     "added and removed": (["count", "table element"], _M.with_absent(_M.line(3, 1), "0.25", max_records=100)),
     "unicode": ("count by element", _M.constant(dx.Universe.listed(["Zürich", "東京", "القاهرة", "a\"b<c>&d'"]), 1)),

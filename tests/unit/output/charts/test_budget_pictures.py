@@ -9,10 +9,10 @@ from pictured import marks, numbers, texts
 
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
-from dxprivacy.output.charts.guarantees.attribute_moves import Moves
 from dxprivacy.output.charts.guarantees.budget_panels import percent_up
 from dxprivacy.output.charts.guarantees.budget_picture import used_picture
-from dxprivacy.output.charts.value_groups import Groups
+from dxprivacy.output.charts.guarantees.loss_profiles import Moves
+from dxprivacy.output.charts.value_groups import ValueGroups
 from dxprivacy.privacy.costs import LaplaceCost, SumCost
 
 HEAD = 'title = "T"\ndataset = "d"\n'
@@ -20,7 +20,7 @@ SEX = '[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n'
 AGE = "[attributes.age]\nintegers = [0, 99]\nepsilon = 1\nper = 10\n"
 KIDS = "[attributes.kids]\nintegers = [0, 4]\nepsilon = 1\nper = 1\n"
 WAVE = '[attributes.wave]\nvalues = ["1", "2", "3"]\nepsilon = inf\n'
-ABSENT = 'unit = "add-remove"\nepsilon_presence = 1\nmax_records = 100\n'
+ABSENT = 'neighbors = "add-remove"\nepsilon_presence = 1\nmax_records = 100\n'
 
 
 def metric_of(text):
@@ -28,10 +28,10 @@ def metric_of(text):
 
 
 def spent(metric, *asked):
-    """Costs of (question, scale) together."""
+    """Costs of (query, scale) together."""
     parts = []
-    for question, scale in asked:
-        bound = dx.plan(question, metric, method="same-scale").workload
+    for query, scale in asked:
+        bound = dx.plan(query, metric, method="same-scale").workload
         parts.append(LaplaceCost(bound, [scale] * bound.rows))
     return SumCost(metric.universe, parts)
 
@@ -46,19 +46,19 @@ def test_a_cell_shows_the_most_used_pair_in_any_context_diagonal_included():
     universe = metric.universe
     drawn = {(r["a"], r["b"]): r for r in rows(used_picture(cost, metric), "a", "b", "o")}
     attribute = universe.attributes[1]
-    groups = Groups.of(attribute)
+    groups = ValueGroups.of(attribute)
     u, v = (x.ravel() for x in np.meshgrid(np.arange(101), np.arange(101)))
-    share = np.zeros(len(u))
+    budget = np.zeros(len(u))
     for sex in range(3):
         i, j = sex * 101 + u, sex * 101 + v
         d = metric.pairwise(i, j)
-        share = np.maximum(share, np.where(d > 0, cost.pairwise(i, j) / np.where(d > 0, d, 1), 0))
+        budget = np.maximum(budget, np.where(d > 0, cost.pairwise(i, j) / np.where(d > 0, d, 1), 0))
     a, b = groups.find(u), groups.find(v)
     for x, first in enumerate(groups.labels):
         for y, second in enumerate(groups.labels):
             members = (a == x) & (b == y) & (u != v)
             if members.any():
-                assert drawn[first, second]["v"] == percent_up(min(share[members].max(), 1.0))
+                assert drawn[first, second]["v"] == percent_up(min(budget[members].max(), 1.0))
     assert "64 – 65" in {r["pair"] for r in drawn.values()}  # hidden within a decade
 
 
@@ -86,9 +86,9 @@ def test_an_empty_ledger_says_so(tmp_path):
 
 def test_a_ledger_is_drawn_from_what_it_reserved(tmp_path):
     policy = dx.Policy.parse(HEAD + SEX + AGE)
-    plan = dx.plan("count by sex", policy.metric, share="25%", method="optimal")
+    plan = dx.plan("count by sex", policy.metric, budget="25%", method="optimal")
     with dx.Ledger.open(tmp_path / "l.db", policy, new_ledger=True) as ledger:
-        ledger.reserve(plan.cost, plan.counted_questions, request="one")
+        ledger.reserve(plan.cost, plan.counted_queries, request="one")
         picture = dx.plots.budget(ledger)
         assert picture == used_picture(ledger.spent, policy.metric)
     assert {r["v"] for r in rows(picture, "a", "b", "o")} <= {str(k) for k in range(27)}
@@ -121,13 +121,13 @@ def test_bands_hold_all_pairs_with_their_worst_percentile_and_median():
     bands = rows(picture, "worst", "p99", "median")
     assert sum(r["pairs"] for r in {r["lo"]: r for r in bands}.values()) == 80 * 79 // 2
     u, v = np.triu_indices(80, 1)
-    share, x = cost.pairwise(u, v) / metric.pairwise(u, v), metric.lengths(u, v)
+    budget, x = cost.pairwise(u, v) / metric.pairwise(u, v), metric.lengths(u, v)
     for band in {r["lo"]: r for r in bands}.values():
         inside = (x >= band["lo"] * (1 - 1e-9)) & (x <= band["hi"] * (1 + 1e-9))
-        assert band["worst"] <= share[inside].max() + 1e-9
+        assert band["worst"] <= budget[inside].max() + 1e-9
         assert band["median"] <= band["p99"] <= band["worst"] <= 1
-    assert max(r["worst"] for r in bands) == pytest.approx(share.max())
-    full = int((share > 0.99).sum())
+    assert max(r["worst"] for r in bands) == pytest.approx(budget.max())
+    full = int((budget > 0.99).sum())
     assert picture.title.startswith(f"{full} pair")
 
 

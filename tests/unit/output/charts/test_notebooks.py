@@ -19,15 +19,15 @@ def values(tmp_path_factory):
     folder = tmp_path_factory.mktemp("notebook")
     policy = dx.Policy.load(HOUSEHOLD / "policy.toml")
     with dx.Session(policy, HOUSEHOLD / "people.csv", ledger=folder / "ledger.db", new_ledger=True) as session:
-        plan = session.plan("count by sex, native within 5", "count by age", "mean age by sex", share="20%")
-        choice = session.plan_choice(dx.median_of("age"), share="20%")
-        made = session.synthesize(session.plan_synthesis("count by sex", share="20%"))
+        plan = session.plan("count by sex, native within 5", "count by age", "mean age by sex", budget="20%")
+        selection = session.plan_selection(dx.median_of("age"), budget="20%")
+        made = session.synthesize(session.plan_synthesis("count by sex", budget="20%"))
         yield {
             "policy": policy,
             "plan": plan,
             "release": session.release(plan),
-            "choice": choice,
-            "chosen": session.choose(choice),
+            "selection": selection,
+            "chosen": session.select(selection),
             "report": made.report,
             "ledger": session.ledger,
             "session": session,
@@ -39,7 +39,7 @@ SHOWN = {
     "policy": ("strictest pair", "age", 1),
     "plan": ("tightest pair", "What would meet the targets", 1),
     "release": ("released</th>", "Guarantee", 1),
-    "choice": ("candidates", "short of the best by", 1),
+    "selection": ("candidates", "short of the best by", 1),
     "chosen": ("chosen", "Guarantee", 0),
     "report": ("synthetic", "count by sex", 1),
     "ledger": ("most used pair", "count by age", 1),

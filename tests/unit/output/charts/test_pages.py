@@ -10,7 +10,7 @@ from dxprivacy.errors import UsageError
 from dxprivacy.mechanisms.linear.release_answers import build_release
 from dxprivacy.output.charts import check_page, ledger_page, plan_page, release_page
 from dxprivacy.output.pages.page import ROWS, drawn, escaped, listed, page, section, table, verbatim, words
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.guarantee import LedgerReference
 
 NASTY = '<script>alert("1")</script> & ⟦body⟧ \u202e\x1b[0m'
 POLICY = """
@@ -81,8 +81,10 @@ def test_a_page_about_a_policy_holds_its_picture_its_pairs_and_its_text(policy):
 
 
 def test_a_page_about_a_plan_holds_the_whole_outline(policy):
-    plan = dx.plan(["count by sex within 9", "mean age"], policy.metric, rows=100, share="50%", title=policy.title)
-    before = dx.plan("count where age=5..9", policy.metric, share="25%")
+    plan = dx.plan(
+        ["count by sex within 9", "mean age"], policy.metric, n_records=100, budget="50%", title=policy.title
+    )
+    before = dx.plan("count where age=5..9", policy.metric, budget="25%")
     from dxprivacy.privacy.costs import SumCost
 
     spent = SumCost(policy.universe, [before.cost])
@@ -125,13 +127,13 @@ def test_anything_else_has_no_page(make, thing):
         make(thing)
 
 
-def released(policy, *questions, rows=100):
-    plan = dx.plan(list(questions), policy.metric, rows=rows)
+def released(policy, *queries, rows=100):
+    plan = dx.plan(list(queries), policy.metric, n_records=rows)
     noisy = np.arange(plan.counted.rows, dtype=np.int64) + 50
     return build_release(plan, noisy, rows, LedgerReference("ledger.db", 1, "2026-01-01", "x", 1.0)), plan
 
 
-def test_answers_come_before_the_guarantee_question_by_question_with_groups_in_columns(policy):
+def test_answers_come_before_the_guarantee_query_by_query_with_groups_in_columns(policy):
     release, plan = released(policy, "count by age", "mean age", "count by sex where age=5..9")
     made = release_page(release, plan)
     places = [made.index(f"<h2>{part}</h2>") for part in ("Answers", "Guarantee", "Why not better")]
@@ -139,7 +141,7 @@ def test_answers_come_before_the_guarantee_question_by_question_with_groups_in_c
     answers = made[places[0] : places[1]]
     assert re.findall("<h3>(.*?)</h3>", answers) == ["count by age", "count by sex where age=5..9"]
     heads = re.findall("<thead><tr>(.*?)</tr>", answers)
-    assert [re.findall(">([^<]+)</th>", head)[0] for head in heads] == ["age", "question", "sex"]
+    assert [re.findall(">([^<]+)</th>", head)[0] for head in heads] == ["age", "query", "sex"]
     assert answers.count("<figure") == 3
     assert len(re.findall("<tr><td", answers)) == len(release.answers)
 

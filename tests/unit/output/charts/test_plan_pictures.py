@@ -8,8 +8,9 @@ import pytest
 from pictured import METRICS, marks, numbers, texts
 
 import dxprivacy as dx
-from dxprivacy.output.charts.guarantees.error_rows import answer_rows, panels
+from contracts.long_forms import mostly_slow
 from dxprivacy.output.charts.guarantees.loss_profiles import profiles
+from dxprivacy.output.charts.guarantees.plan_error import answer_rows, panels
 
 AGE_AND_SEX = """
 title = "T"
@@ -23,7 +24,7 @@ unit = "years"
 epsilon = 1
 per = 10
 """
-ADD_REMOVE = AGE_AND_SEX.replace('"d"', '"d"\nunit = "add-remove"\nepsilon_presence = 0.3\nmax_records = 9999')
+ADD_REMOVE = AGE_AND_SEX.replace('"d"', '"d"\nneighbors = "add-remove"\nepsilon_presence = 0.3\nmax_records = 9999')
 
 
 def policy(text):
@@ -44,8 +45,9 @@ def test_every_plan_can_be_drawn(draw, name):
     assert all(math.isfinite(x) for x in numbers(picture))
 
 
+@pytest.mark.slow  # short form: the test after it
 def test_the_errors_drawn_are_those_of_the_plan():
-    plan = dx.plan(["count by sex within 30", "mean age"], policy(AGE_AND_SEX), rows=500)
+    plan = dx.plan(["count by sex within 30", "mean age"], policy(AGE_AND_SEX), n_records=500)
     drawn = numbers(dx.plots.plan(plan), field="x")
     for error in plan.errors:
         assert any(x == pytest.approx(error.half_width) for x in drawn)
@@ -55,7 +57,7 @@ def test_the_errors_drawn_are_those_of_the_plan():
 
 
 def test_the_title_says_how_many_targets_are_reached():
-    plan = dx.plan(["count by sex within 1", "mean age within 60 years"], policy(AGE_AND_SEX), rows=500)
+    plan = dx.plan(["count by sex within 1", "mean age within 60 years"], policy(AGE_AND_SEX), n_records=500)
     assert dx.plots.plan(plan).title.startswith("1 of 3 answers reach what was asked; hardest: M")
     easy = dx.plan(["count by sex within 1000"], policy(AGE_AND_SEX))
     assert dx.plots.plan(easy).title == "All 2 answers reach what was asked"
@@ -67,12 +69,12 @@ def test_without_a_target_no_target_is_drawn():
 
 
 def test_an_answer_without_noise_is_named_so_and_not_put_on_the_log_axis():
-    plan = dx.plan(["count", "count by sex"], policy(AGE_AND_SEX), rows=10)
+    plan = dx.plan(["count", "count by sex"], policy(AGE_AND_SEX), n_records=10)
     assert "no noise" in texts(dx.plots.plan(plan))
 
 
-def test_questions_for_other_units_have_axes_of_their_own():
-    plan = dx.plan(["count by sex", "mean age by sex", "count where sex=F"], policy(AGE_AND_SEX), rows=100)
+def test_queries_for_other_units_have_axes_of_their_own():
+    plan = dx.plan(["count by sex", "mean age by sex", "count where sex=F"], policy(AGE_AND_SEX), n_records=100)
     found = {(p.kind, p.unit): len(p.rows) for p in panels(plan, answer_rows(plan))}
     assert found == {("count", ""): 2, ("mean", "years"): 2}
     titles = {axis["title"] for axis in marks(dx.plots.plan(plan), "axis") if axis and axis.get("title")}
@@ -107,7 +109,7 @@ def different():
     return rows, dx.metrics.euclidean(points, epsilon_per_unit=1)
 
 
-@pytest.mark.parametrize("answers", [alike, different])
+@pytest.mark.parametrize("answers", mostly_slow([alike, different], 1))
 def test_thirty_thousand_answers_make_a_small_picture_soon(answers):
     asked, metric = answers()
     plan = dx.plan(asked, metric, method="equal-split")
@@ -119,7 +121,7 @@ def test_thirty_thousand_answers_make_a_small_picture_soon(answers):
         assert len(picture.text) < 100_000
 
 
-def test_many_questions_become_one_row_each_and_none_is_lost():
+def test_many_queries_become_one_row_each_and_none_is_lost():
     asked = [f"count by sex where age={k}..{k + 1}" for k in range(60)]
     plan = dx.plan(asked, policy(AGE_AND_SEX))
     found = panels(plan, answer_rows(plan))
@@ -166,7 +168,7 @@ def test_the_crossing_is_where_the_policy_reaches_the_worst_case():
 
 
 def test_where_records_may_be_absent_presence_has_a_panel():
-    plan = dx.plan(["count", "count by sex"], policy(ADD_REMOVE), rows=100)
+    plan = dx.plan(["count", "count by sex"], policy(ADD_REMOVE), n_records=100)
     *_, presence = profiles(plan)
     assert presence.name == "presence"
     absent = plan.metric.universe.absent
@@ -186,7 +188,7 @@ def test_an_attribute_with_too_many_pairs_is_sampled_and_says_so():
 def test_nothing_is_drawn_above_what_the_certificate_allows_where_contexts_are_too_many():
     attributes = "".join(f"[attributes.a{k}]\nintegers = [0, 5]\nepsilon = 1\nper = {k + 1}\n" for k in range(6))
     sums = [f"sum a{k} by a5" for k in range(5)]
-    plan = dx.plan(sums, policy(f'title = "T"\ndataset = "d"\n{attributes}'), rows=100)
+    plan = dx.plan(sums, policy(f'title = "T"\ndataset = "d"\n{attributes}'), n_records=100)
     found = profiles(plan)
     assert any(p.bounded for p in found)
     assert all(q.used <= q.policy * (1 + 1e-9) for p in found for q in p.points)
@@ -208,6 +210,6 @@ def test_public_differences_are_told_in_words():
 
 
 def test_the_gains_drawn_are_all_answers_with_noise():
-    plan = dx.plan(["count", "count by sex", "mean age"], policy(AGE_AND_SEX), rows=10)
+    plan = dx.plan(["count", "count by sex", "mean age"], policy(AGE_AND_SEX), n_records=10)
     assert sum(numbers(dx.plots.gain(plan), field="n")) == 3
     assert "1 without noise left out" in dx.plots.gain(plan).subtitle

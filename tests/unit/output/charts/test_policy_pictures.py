@@ -10,11 +10,11 @@ from pictured import METRICS, marks, numbers, texts
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
 from dxprivacy.output.charts.guarantees.policy_map import policy_map, reach
-from dxprivacy.output.charts.guarantees.policy_panels import attribute_panel, tightened
+from dxprivacy.output.charts.guarantees.policy_picture import attribute_panel, tightened
 from dxprivacy.output.charts.map_layout import plane_of, ring_around
 from dxprivacy.output.charts.pair_heat import Cell, heat
 from dxprivacy.output.charts.shades import EPSILON, USED
-from dxprivacy.output.charts.value_groups import Groups, runs
+from dxprivacy.output.charts.value_groups import ValueGroups, runs
 from dxprivacy.universe.attributes.listed_points import Points
 from dxprivacy.wording import digits
 
@@ -23,10 +23,10 @@ STATUS = '[attributes.status]\nvalues = ["a", "b", "c"]\nepsilon = { a = 2, b = 
 AGE = '[attributes.age]\nintegers = [0, 100]\nunit = "years"\nepsilon = 1\nper = 10\n'
 VISIT = '[attributes.visit]\ndates = ["2026-01-01", "2026-12-31"]\nepsilon = 0.5\nper = "7 days"\n'
 USAGE = '[attributes.usage]\ncolumns = ["jan", "feb"]\nintegers = [0, 9]\nepsilon = 1\nper = 3\n'
-INCOME = "[attributes.income]\nnumbers = [0, 200000]\nstep = 1000\nepsilon = 1\nper = 10000\nat_most = 8\n"
+INCOME = "[attributes.income]\nnumbers = [0, 200000]\nstep = 1000\nepsilon = 1\nper = 10000\nmax_epsilon = 8\n"
 WAVE = '[attributes.wave]\nvalues = ["1", "2"]\nepsilon = inf\n'
 SAME = '[attributes.same]\nvalues = ["x", "y"]\nepsilon = 0\n'
-ABSENT = 'unit = "add-remove"\nepsilon_presence = 1\nmax_records = 100\n'
+ABSENT = 'neighbors = "add-remove"\nepsilon_presence = 1\nmax_records = 100\n'
 POLICIES = {
     "values with budgets of their own": HEAD + STATUS,
     "numbers, days and cells": HEAD + AGE + VISIT,
@@ -112,7 +112,7 @@ def test_a_cell_of_many_values_shows_its_worst_pair_diagonal_included(seed):
     table = np.triu(np.random.default_rng(seed).integers(1, 9, (40, 40)), 1)
     metric = dx.metrics.from_matrix((table + table.T).tolist())
     (attribute,) = metric.universe.attributes
-    groups = Groups.of(attribute)
+    groups = ValueGroups.of(attribute)
     assert groups.coarse
     drawn = cells(dx.plots.policy(metric), attribute.name)
     at = groups.find(np.arange(40))
@@ -171,7 +171,7 @@ def test_values_that_are_all_alike_are_one_cell():
 )
 def test_groups_are_round(text, labels):
     (attribute,) = parsed(HEAD + text).universe.attributes
-    groups = Groups.of(attribute)
+    groups = ValueGroups.of(attribute)
     assert groups.labels[:3] == labels
     assert groups.labels[-1] == "other"
     assert len(groups.labels) <= 14
@@ -182,13 +182,13 @@ def test_groups_are_round(text, labels):
 
 def test_a_century_of_days_still_has_few_groups():
     (attribute,) = parsed(HEAD + VISIT.replace("2026-01-01", "1926-01-01")).universe.attributes
-    assert len(Groups.of(attribute).labels) <= 14
+    assert len(ValueGroups.of(attribute).labels) <= 14
 
 
 def test_runs_keep_the_ends_of_equal_classes_and_of_groups():
     (attribute,) = parsed(HEAD + AGE).universe.attributes
     classes = np.array([0] * 64 + [1] * 37)
-    kept = runs(classes, Groups.of(attribute))
+    kept = runs(classes, ValueGroups.of(attribute))
     assert {0, 9, 10, 63, 64, 100} <= set(kept.tolist())
     assert 65 not in kept
 
@@ -217,10 +217,10 @@ def test_rings_have_the_shape_of_their_distance(p, corner):
 
 
 def test_thresholds_have_rings_too_and_graphs_have_shades(places):
-    smooth = places('metric = "smooth"\nwithin = "50 km"\n')
+    smooth = places('metric = "smooth"\nthreshold = "50 km"\n')
     assert reach(smooth.metric, 0.9) == 0
     assert reach(smooth.metric, 1.5) == pytest.approx(75)
-    blowfish = dx.plots.policy(places('metric = "blowfish"\nwithin = "100 km"\n'))
+    blowfish = dx.plots.policy(places('metric = "blowfish"\nthreshold = "100 km"\n'))
     assert "Shades: ε from" in blowfish.subtitle
     assert "ring" not in blowfish.title
 
@@ -301,7 +301,7 @@ def test_equal_labels_do_not_fold_into_each_other():
     (attribute,) = parsed(
         HEAD + '[attributes.x]\nvalues = ["a very long name, north", "a very long name, south"]\nepsilon = 1\n'
     ).universe.attributes
-    assert len(set(Groups.of(attribute).labels)) == 3
+    assert len(set(ValueGroups.of(attribute).labels)) == 3
     assert heat("x", ("a", "b"), [Cell(0, 1, 0.5, "0.5")], EPSILON).width > 0
 
 

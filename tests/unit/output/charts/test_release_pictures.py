@@ -18,8 +18,8 @@ def released(*rows, records=100):
     return Release(name="7f3a", answers=rows, guarantee=(), records=records, facts={})
 
 
-def row(label, value, width=5.0, question="count by sex", unit="", **more):
-    return Row(label, question, value, value - width, value + width, unit, width == 0, **more)
+def row(label, value, width=5.0, query="count by sex", unit="", **more):
+    return Row(label, query, value, value - width, value + width, unit, width == 0, **more)
 
 
 def test_a_real_release_shows_its_answers_and_intervals(tmp_path):
@@ -70,8 +70,8 @@ def test_numbers_of_any_size_can_be_drawn(value, width):
     assert dx.plots.release(released(row("x", value, width))).to_svg().startswith("<svg")
 
 
-def test_the_same_label_in_two_questions_is_not_mixed_up():
-    rows = [row("M", 1.0), row("F", 2.0), row("M", 3.0, question="b"), row("F", 4.0, question="b")]
+def test_the_same_label_in_two_queries_is_not_mixed_up():
+    rows = [row("M", 1.0), row("F", 2.0), row("M", 3.0, query="b"), row("F", 4.0, query="b")]
     assert len(dx.plots.release(released(*rows)).to_dict()["vconcat"]) == 2
     once = dx.plots.release(released(row("M", 1.0), row("M", 3.0)))
     assert {"M", "M (2)"} <= texts(once)
@@ -98,14 +98,14 @@ def test_a_release_without_answers_can_be_drawn():
     assert dx.plots.release(released()).title == "0 answers, as released"
 
 
-def test_many_questions_are_counted():
-    rows = [row(str(k), 1.0, question=f"q{q}") for q in range(20) for k in range(2)]
+def test_many_queries_are_counted():
+    rows = [row(str(k), 1.0, query=f"q{q}") for q in range(20) for k in range(2)]
     assert "8 of 20 panels shown" in dx.plots.release(released(*rows)).subtitle
 
 
-def grouped(value, question, **groups):
+def grouped(value, query, **groups):
     label = ", ".join(groups.values())
-    return Row(label, question, value, value - 5, value + 5, "", False, groups=tuple(groups.items()))
+    return Row(label, query, value, value - 5, value + 5, "", False, groups=tuple(groups.items()))
 
 
 def test_labels_say_what_they_are_and_never_the_same_twice():
@@ -164,13 +164,13 @@ def test_answers_about_places_are_drawn_where_the_places_lie(tmp_path):
     )
     (tmp_path / "people.csv").write_text("home\n" + "".join(f"{k % 12}\n" for k in range(600)))
     with dx.Session(policy, tmp_path / "people.csv", ledger=tmp_path / "ledger.db", new_ledger=True) as session:
-        release = session.release(session.plan("count by home", "count by home.state", share="50%"))
+        release = session.release(session.plan("count by home", "count by home.state", budget="50%"))
     views = dx.plots.release(release).to_dict()["vconcat"]
     maps = [view for view in views if "on the map" in view["title"]["text"]]
     assert len(maps) == 2
-    for drawn, question in zip(maps, ("count by home", "count by home.state"), strict=True):
+    for drawn, query in zip(maps, ("count by home", "count by home.state"), strict=True):
         dots = {v["label"]: v for v in drawn["layer"][0]["data"]["values"]}
-        wanted = [r for r in release.answers if r.question == question]
+        wanted = [r for r in release.answers if r.query == query]
         assert {label: v["v"] for label, v in dots.items()} == {r.groups[0][1]: r.value for r in wanted}
     towns = {v["label"]: v for v in maps[0]["layer"][0]["data"]["values"]}
     assert towns["Town 0"]["y"] < towns["Town 11"]["y"]  # north is up

@@ -59,13 +59,12 @@ def pages(tmp_path_factory):
     (folder / "data.csv").write_text("sex,age,home\nM,3,1\nM,4,2\n")
     policy = dx.Policy.parse(POLICY, folder=folder)
     with dx.Session(policy, folder / "data.csv", ledger=folder / "l.db", new_ledger=True) as session:
-        plan = session.plan("count by sex", "count by home", "mean age", share="20%", method="optimal")
+        plan = session.plan("count by sex", "count by home", "mean age", budget="20%", method="optimal")
         release = session.release(plan, anyway=True)
         ledger = dx.plots.ledger_page(session.ledger, policy)
-    other = make_plan(["prefixes age"], policy.metric, share="20%", title=policy.title, dataset=policy.dataset)
+    other = make_plan(["prefixes age"], policy.metric, budget="20%", title=policy.title, dataset=policy.dataset)
     from dxprivacy.paper.experiment import Settings
-    from dxprivacy.paper.figure_folder import Folder
-    from dxprivacy.paper.figures_page import report_page
+    from dxprivacy.paper.figure_folder import Folder, report_page
 
     return {
         "check": dx.plots.check_page(policy),

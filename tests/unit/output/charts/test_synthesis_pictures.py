@@ -6,12 +6,12 @@ from pictured import marks, numbers, texts
 import dxprivacy as dx
 from dxprivacy.errors import UsageError
 from dxprivacy.releases.release import Row
-from dxprivacy.synthetic.synthesis_report import Compared, Report
+from dxprivacy.synthetic.synthesis_report import ComparedAnswer, Report
 
 
-def answer(label, value, synthetic, width=5.0, question="count by sex", **more):
-    row = Row(label, question, value, value - width, value + width, "", width == 0, **more)
-    return Compared(label, question, "", synthetic, row)
+def answer(label, value, synthetic, width=5.0, query="count by sex", **more):
+    row = Row(label, query, value, value - width, value + width, "", width == 0, **more)
+    return ComparedAnswer(label, query, "", synthetic, row)
 
 
 def picture(*answers, records=100):
@@ -62,4 +62,4 @@ def test_what_is_no_report_is_refused():
     with pytest.raises(UsageError, match="a report is needed"):
         dx.plots.synthesis(3)
     with pytest.raises(UsageError, match="nothing was released"):
-        dx.plots.synthesis(Report((Compared("M", "count", "", 1.0),), 3))
+        dx.plots.synthesis(Report((ComparedAnswer("M", "count", "", 1.0),), 3))

@@ -12,8 +12,8 @@ from dxprivacy.output.text.headings import under_headings
 from dxprivacy.output.text.plan_text import plan_lines
 from dxprivacy.output.text.release_text import release_lines
 from dxprivacy.queries.asking import gather
-from dxprivacy.releases.answer_names import names
-from dxprivacy.releases.ledger_reference import LedgerReference
+from dxprivacy.releases.answer_tables import names
+from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.wording import columns, plain
 
 POLICY = dx.Policy.parse("""title = "T"
@@ -38,8 +38,8 @@ epsilon = 1
 """)
 
 
-def named(*questions):
-    return names(gather(list(questions)).on(POLICY.universe).answers)
+def named(*queries):
+    return names(gather(list(queries)).on(POLICY.universe).answers)
 
 
 def rows_of(lines):
@@ -47,7 +47,7 @@ def rows_of(lines):
 
 
 @pytest.mark.parametrize(
-    ("question", "wanted"),
+    ("query", "wanted"),
     [
         ("count by month", ["month 1", "month 2", "month 3"]),
         ("count by month/2, smokes", ["month 1, yes", "month 1, no", "month 2–3, yes", "month 2–3, no"]),
@@ -68,11 +68,11 @@ def rows_of(lines):
         ("count where month=1", ["count where month=1"]),
     ],
 )
-def test_an_attribute_is_named_before_numbers_and_not_before_words(question, wanted):
-    assert named(question) == wanted
+def test_an_attribute_is_named_before_numbers_and_not_before_words(query, wanted):
+    assert named(query) == wanted
 
 
-def test_an_attribute_is_named_where_another_question_has_the_same_label():
+def test_an_attribute_is_named_where_another_query_has_the_same_label():
     assert named("count by smokes", "count by drinks", "count by place") == [
         "smokes yes", "smokes no", "drinks yes", "drinks no", "1770", "Agnes Water", "Bundaberg",
     ]  # fmt: skip
@@ -85,7 +85,7 @@ def test_labels_that_name_their_attributes_stay_as_they_are():
     ]  # fmt: skip
 
 
-def test_questions_are_headings_only_where_names_alone_would_mislead():
+def test_queries_are_headings_only_where_names_alone_would_mislead():
     lines = [("count by sex", "M", "1"), ("mean age within 2", "mean age", "2")]
     assert under_headings(lines) == [["M", "1"], ["mean age", "2"]]
     headed = columns(under_headings([*lines, ("count by sex where age=1", "M", "3")]), "lr")
@@ -95,14 +95,14 @@ def test_questions_are_headings_only_where_names_alone_would_mislead():
 ASKED = ["count by month", "count by hour", "count by smokes", "count by smokes where hour=1"]
 
 
-def released(*questions):
-    plan = standard_plan(list(questions), POLICY.metric, rows=100)
+def released(*queries):
+    plan = standard_plan(list(queries), POLICY.metric, n_records=100)
     noisy = np.arange(plan.workload.rows, dtype=np.int64)
     return build_release(plan, noisy, 100, LedgerReference("ledger.db", 1, "2026-01-01", "x", 1.0))
 
 
 def test_a_plan_calls_no_two_answers_the_same():
-    plan = standard_plan(ASKED, POLICY.metric, rows=100)
+    plan = standard_plan(ASKED, POLICY.metric, n_records=100)
     wanted = [
         "count by month", "month 1", "month 2", "month 3", "count by hour", "hour 1", "hour 2", "hour 3", "hour 4",
         "count by smokes", "yes", "no", "count by smokes where hour=1", "yes", "no",
@@ -111,21 +111,21 @@ def test_a_plan_calls_no_two_answers_the_same():
     assert all(row == name or row.startswith(f"{name} ") for row, name in zip(shown, wanted, strict=True)), shown
 
 
-def test_a_release_shows_every_question_with_its_groups_in_columns():
+def test_a_release_shows_every_query_with_its_groups_in_columns():
     release = released(*ASKED)
     assert [row["label"] for row in release.rows()][:2] == ["1", "2"]  # stored as ever
     rows = rows_of(release_lines(release))
-    for question, column, first in zip(ASKED, ("month", "hour", "smokes", "smokes"), "11yy", strict=True):
-        at = rows.index(question)
+    for query, column, first in zip(ASKED, ("month", "hour", "smokes", "smokes"), "11yy", strict=True):
+        at = rows.index(query)
         assert rows[at + 1] == f"{column} released 95 % interval"
         assert rows[at + 2].startswith(first)
 
 
-def test_a_release_of_many_answers_shows_the_first_of_each_question_and_how_many_more():
+def test_a_release_of_many_answers_shows_the_first_of_each_query_and_how_many_more():
     release = released("ranges hour", "count by place, month", "count", "count by month, hour", "marginals 2")
     rows = rows_of(release_lines(release, file="all.csv"))
-    for question in ("ranges hour", "count by place, month", "count by month, hour", "marginals 2"):
-        assert question in rows
+    for query in ("ranges hour", "count by place, month", "count by month, hour", "marginals 2"):
+        assert query in rows
     assert any(row.startswith("count ") and row.endswith("same for all records") for row in rows)
     (of_all,) = [row for row in rows if "more in all.csv." in row]
     per_table = [int(row.split()[1]) for row in rows if row.startswith("…") and row.endswith("more")]
@@ -166,7 +166,7 @@ def test_a_crosstab_with_many_columns_is_turned():
         'title = "T"\ndataset = "t"\n[attributes.sex]\nvalues = ["M", "F"]\nepsilon = 1\n'
         "[attributes.age]\nintegers = [0, 19]\nepsilon = 1\nper = 1\n"
     )
-    plan = standard_plan(["count by sex, age"], policy.metric, rows=100)
+    plan = standard_plan(["count by sex, age"], policy.metric, n_records=100)
     release = build_release(plan, np.arange(40), 100, LedgerReference("ledger.db", 1, "2026-01-01", "x", 1.0))
     rows = rows_of(release_lines(release, wide=True))
     at = rows.index("age × sex M F")
@@ -175,5 +175,5 @@ def test_a_crosstab_with_many_columns_is_turned():
 
 @pytest.mark.parametrize(("asked", "found"), [("hour 2", "Why hour 2 "), ("2", "Why month 2 "), ("yes", "Why yes ")])
 def test_an_answer_is_explained_by_its_name_on_the_screen_or_its_label(asked, found):
-    plan = standard_plan(["count by month", "count by hour", "count by smokes"], POLICY.metric, rows=100)
+    plan = standard_plan(["count by month", "count by hour", "count by smokes"], POLICY.metric, n_records=100)
     assert any(row.startswith(found) for row in map(plain, plan_lines(plan, why=asked)))

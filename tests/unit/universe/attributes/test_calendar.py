@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dxprivacy as dx
-from dxprivacy.errors import DxError, PolicyError, QuestionError
+from dxprivacy.errors import DxError, PolicyError, QueryError
 from dxprivacy.queries.asking import gather
 from dxprivacy.queries.grouping import group, selected, told
 from dxprivacy.universe.attribute_matching import relate
@@ -153,16 +153,16 @@ def test_names_of_several_periods_mean_all_of_them():
     assert found("2000–2001") == list(range(year, year + 24))
     assert told("birth", ("2000",), universe) == "birth 2000"
     assert told("birth", ("2000-05-17", "2000-06", "other"), universe) == "birth 2000-05–2000-06 or other"
-    with pytest.raises(QuestionError, match="has no value '2099'"):
+    with pytest.raises(QueryError, match="has no value '2099'"):
         found("2099")
-    with pytest.raises(QuestionError, match="has no value '1999–2000'"):
+    with pytest.raises(QueryError, match="has no value '1999–2000'"):
         dates("3 months", "1999-02-01").find_all("1999–2000")
     plain = Universe([Dates(name="visit", first="2026-01-01", last="2026-12-31")])
     assert selected("visit", ("2026-02",), plain)[1].sum() == 28
 
 
 def asked(text, attribute=BIRTH):
-    return dx.plan(text, dx.metrics.Constant(Universe([attribute]), 1), rows=1000).workload
+    return dx.plan(text, dx.metrics.Constant(Universe([attribute]), 1), n_records=1000).workload
 
 
 @pytest.mark.parametrize(
@@ -178,13 +178,13 @@ def asked(text, attribute=BIRTH):
     ],
 )
 def test_conditions_count_whole_periods(text, months):
-    ((name, wanted),) = gather(text).questions[0].where
+    ((name, wanted),) = gather(text).queries[0].where
     assert selected(name, wanted, Universe([BIRTH]))[1].sum() == months
 
 
 @pytest.mark.parametrize("text", ["count where birth=2000-01-15..2009-12", "count where birth=2000-01..2009-12-30"])
 def test_a_condition_that_cuts_a_period_is_refused(text):
-    with pytest.raises(QuestionError, match="lies inside a step of birth"):
+    with pytest.raises(QueryError, match="lies inside a step of birth"):
         asked(text)
 
 
@@ -212,9 +212,9 @@ def test_groups_are_told_by_the_calendar(spec, labels):
     "spec", ["birth/week", "birth/weekday", "birth[1926-01-02]", "birth/0", "birth/1.5", "birth/x"]
 )
 def test_groups_that_would_cut_periods_are_refused(spec):
-    with pytest.raises(QuestionError):
+    with pytest.raises(QueryError):
         group(spec, Universe([BIRTH]))
-    with pytest.raises(QuestionError):  # a step of eight days begins and ends with the same day of the week
+    with pytest.raises(QueryError):  # a step of eight days begins and ends with the same day of the week
         group("birth/weekday", Universe([dates("8 days")]))
 
 
@@ -232,7 +232,7 @@ def test_days_outside_count_as_the_nearest_end_where_the_policy_says_so():
     assert [made.value_words(k) for k in (0, 5, 100, 101)] == ["1926 or earlier", "1931", "2026 or later", "other"]
     assert made.range_words(Fraction(0), Fraction(10**5)) == "any day"
     assert made.beyond("1900-01-01")
-    with pytest.raises(QuestionError):
+    with pytest.raises(QueryError):
         made.find("1900-01-01")
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dxprivacy as dx
-from dxprivacy.errors import PolicyError, QuestionError, UsageError
+from dxprivacy.errors import PolicyError, QueryError, UsageError
 from dxprivacy.queries.stored_queries import from_dict
 from dxprivacy.queries.text.query_grammar import parse
 from dxprivacy.universe.attributes.binned_numbers import Numbers
@@ -76,7 +76,7 @@ def test_sums_of_cells_use_their_middle_and_the_plan_says_how_much_that_can_move
     workload = dx.sum_of("income").on(Universe([INCOME]))
     assert (workload.dense() * workload.units[0]).tolist() == [[500 + 1000 * k for k in range(10)] + [0]]
     metric = dx.metrics.attributes(Universe([INCOME]), {"income": {"epsilon": 1, "per": 1000}})
-    plan = dx.plan([dx.mean_of("income")], metric, rows=1000)
+    plan = dx.plan([dx.mean_of("income")], metric, n_records=1000)
     text = " ".join(str(plan).split())
     assert "income counts as the middle of its step of 1000 €: errors and intervals include the most" in text
     assert "500 € of a mean, that much per record of a sum" in text
@@ -102,7 +102,7 @@ def test_groups_of_cells_follow_their_edges():
     "asked", ["by income/1500", "by income[0,500]", "where income=0..1500", "where income=1..2000"]
 )
 def test_an_edge_that_cuts_a_cell_is_refused_with_the_next_ones(asked):
-    with pytest.raises(QuestionError, match="lies inside a step of income") as error:
+    with pytest.raises(QueryError, match="lies inside a step of income") as error:
         parse(f"count {asked}").on(UNIVERSE)
     assert error.value.hints
 
@@ -124,10 +124,10 @@ def test_days_are_grouped_by_the_calendar():
 
 
 def test_a_range_of_days_includes_both_ends_and_survives_words_and_json():
-    question = dx.count(visit=(date(2026, 2, 1), "2026-02-03"))
-    assert str(question) == "count where visit=2026-02-01..2026-02-03"
-    assert parse(question.words()) == question == from_dict(question.to_dict())
-    chosen = question.on(UNIVERSE).dense()[0].reshape(UNIVERSE.shape)[0, :, 0]
+    query = dx.count(visit=(date(2026, 2, 1), "2026-02-03"))
+    assert str(query) == "count where visit=2026-02-01..2026-02-03"
+    assert parse(query.words()) == query == from_dict(query.to_dict())
+    chosen = query.on(UNIVERSE).dense()[0].reshape(UNIVERSE.shape)[0, :, 0]
     assert [VISIT.label(k) for k in chosen.nonzero()[0]] == ["2026-02-01", "2026-02-02", "2026-02-03"]
 
 
@@ -146,7 +146,7 @@ def test_a_range_of_days_includes_both_ends_and_survives_words_and_json():
     ],
 )
 def test_what_makes_no_sense_on_ordered_values_is_said(asked, what):
-    with pytest.raises(QuestionError, match=what):
+    with pytest.raises(QueryError, match=what):
         parse(asked).on(UNIVERSE)
 
 
@@ -220,7 +220,7 @@ def test_a_number_format_that_cannot_be_told_apart_is_refused(sample):
 
 @pytest.mark.parametrize("width", ["1_0", "７", "0", "-1", "+7", "x", "1e1"])
 def test_days_are_grouped_by_plain_whole_numbers(width):
-    with pytest.raises(QuestionError):
+    with pytest.raises(QueryError):
         parse(f"count by visit/{width}").on(UNIVERSE)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dxprivacy as dx
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import QueryError
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.queries.asking import gather
 from dxprivacy.queries.text.query_grammar import parse
@@ -35,13 +35,13 @@ TOTALS = [
 @pytest.mark.parametrize("text", CUTS)
 @pytest.mark.parametrize("cell_value", ["low", "middle", "high"])
 def test_what_cuts_a_cell_of_a_series_is_refused(text, cell_value):
-    with pytest.raises(QuestionError, match="inside a step"):
+    with pytest.raises(QueryError, match="inside a step"):
         gather(text).on(series(cell_value))
 
 
 @pytest.mark.parametrize("text", TOTALS)
 def test_totals_of_numbers_in_cells_cannot_be_told_apart(text):
-    with pytest.raises(QuestionError, match="known in steps only"):
+    with pytest.raises(QueryError, match="known in steps only"):
         gather(text).require_honest(series())
 
 
@@ -75,7 +75,7 @@ def test_the_ends_of_a_series_that_clamps_are_labeled_as_what_they_hold():
     u = dx.Universe([Series(name="p", columns=("a",), entry=Integers(name="p", low=0, high=5, clamp=True))])
     assert parse("count where p.a=5").on(u).answers[0].label == "count where p.a 5 or more"
     assert parse("count where p.a=0..2").on(u).answers[0].label == "count where p.a 2 or less"
-    with pytest.raises(QuestionError, match="outside the range"):
+    with pytest.raises(QueryError, match="outside the range"):
         gather("count where p.a=7").require_honest(u)
 
 
@@ -83,7 +83,7 @@ def test_plans_over_columns_of_a_series_are_verified(tmp_path):
     u = series("high", clamp=True)
     d = dx.metrics.attributes(u, {"p": {"epsilon": 1, "per": 2}})
     asked = ["count where p.a=0..4", "count by p.b", "mean p.a where p.b=2..6", "count by p.a/4", "count where p.a=1|9"]
-    plan = make_plan(asked, d, rows=100, method="same-scale")
+    plan = make_plan(asked, d, n_records=100, method="same-scale")
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(plan.to_dict()))
     assert list(verify(path))

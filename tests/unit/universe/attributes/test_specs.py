@@ -10,7 +10,7 @@ import pytest
 
 from contracts.random_models import random_metric
 from dxprivacy.engines.entries import entry_reader
-from dxprivacy.errors import PolicyError, QuestionError
+from dxprivacy.errors import PolicyError, QueryError
 from dxprivacy.privacy.pullback import Pullback, PulledBack
 from dxprivacy.queries.asking import gather
 from dxprivacy.universe.attribute_matching import Recoding, relate
@@ -175,9 +175,9 @@ def test_maps_that_do_not_fit_are_refused():
     good = Pullback(u, v, (0,), (np.array([0, 1, 1]),))
     assert PulledBack(gather([[1, 0]]).on(u).blocks[0], good).dense().tolist() == [[1, 0, 0]]
     for sources, values in (((0,), [0, 1]), ((0,), [0, 1, 2]), ((None,), [0, 1]), ((0,), [0, -1, 1])):
-        with pytest.raises(QuestionError):
+        with pytest.raises(QueryError):
             Pullback(u, v, sources, (np.array(values),))
-    with pytest.raises(QuestionError):
+    with pytest.raises(QueryError):
         good.after(good)
-    with pytest.raises(QuestionError):
+    with pytest.raises(QueryError):
         PulledBack(gather([[1, 0, 0]]).on(v).blocks[0], good)

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 import dxprivacy as dx
 from dxprivacy.engines.entries import entry_reader
 from dxprivacy.engines.fields import texts_of
-from dxprivacy.errors import PolicyError, QuestionError
+from dxprivacy.errors import PolicyError, QueryError
 from dxprivacy.queries.asking import gather
 from dxprivacy.queries.grouping import group, selected, told
 from dxprivacy.universe.attribute_matching import relate
 from dxprivacy.universe.attributes.attribute_kinds import attribute_from_spec
-from dxprivacy.universe.attributes.times import Times
-from dxprivacy.universe.attributes.weekdays import Weekdays
+from dxprivacy.universe.attributes.times import Times, Weekdays
 from dxprivacy.universe.reading.text_formats import TimeFormat, hours_of
 from dxprivacy.universe.universe import Universe
 
@@ -86,9 +85,9 @@ def test_labels_and_names():
     assert [DAY.label(k) for k in (0, 6, 7)] == ["Monday", "Sunday", "other"]
     assert [HOUR.find(x) for x in ("8", "08:30", 8, "8.5", "other")] == [8, 8, 8, 8, 24]
     for wrong in ("24", "24:00", "x", "-1", "08:00–10:00", ""):
-        with pytest.raises(QuestionError, match="has no value"):
+        with pytest.raises(QueryError, match="has no value"):
             HOUR.find(wrong)
-    with pytest.raises(QuestionError, match="has no value 'Mnday'") as caught:
+    with pytest.raises(QueryError, match="has no value 'Mnday'") as caught:
         DAY.find("Mnday")
     assert "Monday" in str(caught.value.hints)
 
@@ -108,7 +107,7 @@ def test_groups_of_hours(spec, labels):
 
 @pytest.mark.parametrize("spec", ["hour/0.5", "hour[6.5]", "hour[06:30]", "hour/x", "hour[12,6]"])
 def test_groups_that_cut_a_step_are_refused(spec):
-    with pytest.raises((QuestionError, dx.errors.UsageError)):
+    with pytest.raises((QueryError, dx.errors.UsageError)):
         group(spec, Universe([HOUR]))
 
 
@@ -123,15 +122,15 @@ def test_groups_that_cut_a_step_are_refused(spec):
     ],
 )
 def test_conditions_on_hours(text, found, words):
-    ((name, wanted),) = gather(text).questions[0].where
+    ((name, wanted),) = gather(text).queries[0].where
     universe = Universe([HOUR])
     assert selected(name, wanted, universe)[1].nonzero()[0].tolist() == list(found)
     assert told(name, wanted, universe) == words
 
 
 def test_a_condition_that_cuts_an_hour_is_refused():
-    ((name, wanted),) = gather("count where hour=08:30..17:00").questions[0].where
-    with pytest.raises(QuestionError, match="08:30 lies inside a step of hour"):
+    ((name, wanted),) = gather("count where hour=08:30..17:00").queries[0].where
+    with pytest.raises(QueryError, match="08:30 lies inside a step of hour"):
         selected(name, wanted, Universe([HOUR]))
 
 

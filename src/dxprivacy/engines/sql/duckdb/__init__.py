@@ -1,5 +1,4 @@
 """DuckDB, the embedded engine.
 
-In reading order: `duckdb_dialect`, `duckdb_records`, `duckdb_query`, `duckdb_database`, `duckdb_nearest`,
-`duckdb_tables`, `duckdb_source`.
+In reading order: `duckdb_dialect`, `duckdb_database`, `duckdb_query`, `duckdb_tables`, `duckdb_source`.
 """

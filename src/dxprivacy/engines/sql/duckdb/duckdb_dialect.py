@@ -12,7 +12,7 @@ from dxprivacy.engines import expressions as ex
 from dxprivacy.engines.contribution_bounding import DAMAGED
 from dxprivacy.engines.entries import FRACTION, MOST_DIGITS
 from dxprivacy.engines.placement import Read
-from dxprivacy.engines.source import Column, Kind
+from dxprivacy.engines.source import Column, ColumnKind
 from dxprivacy.engines.sql.dialect import Dialect
 
 _EPOCH = date(1970, 1, 1)
@@ -29,7 +29,7 @@ _UNICODE = r"[\x00-" + "\ud7ff\ue000-\U0010ffff]*"  # every character, and no ha
 class DuckDialect(Dialect):
     """The SQL of DuckDB.
 
-    >>> DuckDialect().sql(ex.When(ex.Between(ex.Input(), ex.Whole(0), ex.Whole(9)), ex.Input()), "v0")
+    >>> DuckDialect().sql(ex.When(ex.Between(ex.Input(), ex.WholeLiteral(0), ex.WholeLiteral(9)), ex.Input()), "v0")
     'CASE WHEN v0 BETWEEN 0 AND 9 THEN v0 END'
     """
 
@@ -45,7 +45,7 @@ class DuckDialect(Dialect):
         return f"({number} // {by})"
 
     def shown(self, column: Column, name: str) -> str:
-        if column.kind not in (Kind.CLOCK, Kind.INSTANT):
+        if column.kind not in (ColumnKind.CLOCK, ColumnKind.INSTANT):
             return name
         near = _in_days(name, column.native, date(1, 1, 3), date(9999, 12, 29))  # further away, some have no text
         beyond = f"WHEN {name} IS NOT NULL THEN 'beyond the years 1 to 9999'"
@@ -55,7 +55,7 @@ class DuckDialect(Dialect):
         return f"encode(CAST({text} AS VARCHAR))"
 
     def listed_key(self, read: Read, text: str = "text") -> str:
-        if read.column.kind is not Kind.FLOAT:
+        if read.column.kind is not ColumnKind.FLOAT:
             return f"encode({text})"
         fraction = self.matches(text, FRACTION)
         own = f"CAST(TRY_CAST({text} AS {read.column.native}) AS VARCHAR)"
@@ -86,12 +86,12 @@ class DuckDialect(Dialect):
         return f"""SELECT person, digest, {here}, 1 AS nth FROM {theirs}
             UNION ALL SELECT person, digest, {here}, {piece} FROM ({pieces})"""
 
-    def chosen(self, told: str, cells: Sequence[str], at_most: int) -> str:
+    def chosen(self, told: str, cells: Sequence[str], max_rows: int) -> str:
         """The engine keeps the least as it goes, without putting all in order."""
         one = len(cells) == 1
         cell = cells[0] if one else f"struct_pack({', '.join(f'{c} := {c}' for c in cells)})"
         out = ", ".join(f"cell AS {c}" if one else f"cell.{c} AS {c}" for c in cells)
-        least = f"unnest(arg_min({cell}, {self.md5(told)}, {at_most})) AS cell"
+        least = f"unnest(arg_min({cell}, {self.md5(told)}, {max_rows})) AS cell"
         return f"SELECT person, {out}, 1 AS n FROM (SELECT person, {least} FROM numbered GROUP BY person)"
 
     def wide(self, number: int) -> str:

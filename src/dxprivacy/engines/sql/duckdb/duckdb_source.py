@@ -14,16 +14,15 @@ import numpy as np
 
 from dxprivacy.engines.contribution_bounding import KeptRows, KeyedRows, key_part, people_in_all, required
 from dxprivacy.engines.entries import entry_reader
+from dxprivacy.engines.fields import Packing
 from dxprivacy.engines.fit import check_keys, check_kinds, find_columns, find_keys
 from dxprivacy.engines.frames.frame import Wanted
-from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import Read
-from dxprivacy.engines.source import Column, Entry, Kind, Others
+from dxprivacy.engines.source import Column, ColumnKind, Entry, Others
 from dxprivacy.engines.sql.duckdb.duckdb_database import Database
 from dxprivacy.engines.sql.duckdb.duckdb_dialect import DUCKDB
-from dxprivacy.engines.sql.duckdb.duckdb_nearest import make_places
-from dxprivacy.engines.sql.duckdb.duckdb_query import DuckCounting
-from dxprivacy.engines.sql.duckdb.duckdb_tables import Table
+from dxprivacy.engines.sql.duckdb.duckdb_query import DuckCounting, make_places
+from dxprivacy.engines.sql.duckdb.duckdb_tables import DuckdbTable
 from dxprivacy.engines.sql.people_sql import PERSON, Keeping
 from dxprivacy.errors import DataError
 from dxprivacy.histogram import Histogram
@@ -44,7 +43,7 @@ class DuckSource:
 
     has_schema = True
 
-    def __init__(self, table: Table, database: Database | None = None) -> None:
+    def __init__(self, table: DuckdbTable, database: Database | None = None) -> None:
         self.name = table.name
         self._table = table
         self._database = database or Database()
@@ -79,13 +78,13 @@ class DuckSource:
         """The kept rows by cell of some attributes."""
         return self._quietly(lambda con: self._kept(con, universe, axes, by_person))
 
-    def distinct(self, column: str, at_most: int) -> set[str] | None:
+    def distinct(self, column: str, max_rows: int) -> set[str] | None:
         """The different texts of one column, not private; None if there are more."""
-        return self._quietly(lambda con: self._distinct(con, column, at_most))
+        return self._quietly(lambda con: self._distinct(con, column, max_rows))
 
-    def others(self, universe: Universe, at_most: int | None) -> list[Others]:
+    def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
         """Which entries count as `other`."""
-        return self._quietly(lambda con: [self._others(con, a, at_most) for a in universe.attributes])
+        return self._quietly(lambda con: [self._others(con, a, max_rows) for a in universe.attributes])
 
     def _column(self, con: "Connection", position: int) -> Column:
         if position not in self._known:
@@ -105,7 +104,7 @@ class DuckSource:
             mine = []
             for position, column, entry in zip(at, found, attribute.entries_read, strict=True):
                 mine.append(Read(entry.codec, column, f"r{len(wanted)}"))
-                reader = entry_reader(entry.codec) if column.kind is Kind.OBJECT else None
+                reader = entry_reader(entry.codec) if column.kind is ColumnKind.OBJECT else None
                 wanted.append(Wanted(position, reader, by_text=isinstance(entry.codec, ListedTexts)))
             if attribute.surroundings is not None:
                 mine[0] = replace(mine[0], beside=mine[1])
@@ -127,7 +126,7 @@ class DuckSource:
     ) -> None:
         """A table of places for each attribute that is found by coordinates.
 
-        The rows are selected for each anew, and once more to be counted: some tables can be read only once.
+        The rows are selected for each again, and once more to be counted: some tables can be read only once.
         """
         for attribute, mine in zip(universe.attributes, reads, strict=True):
             if attribute.surroundings is not None:
@@ -176,14 +175,14 @@ class DuckSource:
         counts = np.asarray(found["n"], dtype=np.int64)
         return KeptRows(np.asarray(found["number"], dtype=np.int64) if by_person else None, cells, counts)
 
-    def _distinct(self, con: "Connection", column: str, at_most: int) -> set[str] | None:
+    def _distinct(self, con: "Connection", column: str, max_rows: int) -> set[str] | None:
         position = self._table.names(con).index(column)
-        sql = _COUNTING.distinct(self._table.select(con, [Wanted(position)]), self._column(con, position), at_most)
+        sql = _COUNTING.distinct(self._table.select(con, [Wanted(position)]), self._column(con, position), max_rows)
         found = {_decoded(text) for (text,) in con.execute(sql, self._table.parameters).fetchall()}
         texts = {text for text in found if text is not None}
-        return texts if len(texts) <= at_most else None
+        return texts if len(texts) <= max_rows else None
 
-    def _others(self, con: "Connection", attribute: Attribute, at_most: int | None) -> Others:
+    def _others(self, con: "Connection", attribute: Attribute, max_rows: int | None) -> Others:
         wanted, reads = self._fit(con, Universe([attribute]))
         _make_domains(con, reads)
         self._find_places(con, Universe([attribute]), wanted, reads)
@@ -194,7 +193,7 @@ class DuckSource:
         found: Counter[Entry] = Counter()
         for *texts, rows in con.execute(sql, self._table.parameters).fetchall():
             found[tuple(_decoded(text) for text in texts)] += int(rows)
-        return Others.of(attribute.name, attribute.reads, found, at_most)
+        return Others.of(attribute.name, attribute.reads, found, max_rows)
 
     def _quietly(self, action: Callable[["Connection"], T]) -> T:
         """Run an action on a connection of its own; errors of others, which may quote a record, are swallowed."""

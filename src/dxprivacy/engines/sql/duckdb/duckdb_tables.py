@@ -14,34 +14,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dxprivacy.engines.frames.frame import Frame, Wanted
-from dxprivacy.engines.source import Column, Kind
+from dxprivacy.engines.source import Column, ColumnKind
 from dxprivacy.engines.sql.duckdb.duckdb_dialect import DUCKDB
 from dxprivacy.errors import DataError, did_you_mean
-from dxprivacy.formats.writing_files import real_path
+from dxprivacy.formats.file_access import real_path
 from dxprivacy.wording import quoted as shell_word
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
 _WHOLE = "tinyint smallint integer bigint hugeint utinyint usmallint uinteger ubigint uhugeint"
-_KINDS = dict.fromkeys(_WHOLE.split(), Kind.WHOLE) | {
-    "float": Kind.FLOAT,
-    "double": Kind.FLOAT,
-    "decimal": Kind.DECIMAL,
-    "boolean": Kind.TRUTH,
-    "varchar": Kind.TEXT,
-    "enum": Kind.TEXT,
-    "null": Kind.NOTHING,
-    "date": Kind.DATE,
-    "timestamp": Kind.CLOCK,
-    "timestamp_s": Kind.CLOCK,
-    "timestamp_ms": Kind.CLOCK,
-    "timestamp_ns": Kind.CLOCK,
-    "timestamp with time zone": Kind.INSTANT,
-    "timestamptz_ns": Kind.INSTANT,
-    "time": Kind.TIME,
-    "time_ns": Kind.TIME,
-    "time with time zone": Kind.TIME,
+_KINDS = dict.fromkeys(_WHOLE.split(), ColumnKind.WHOLE) | {
+    "float": ColumnKind.FLOAT,
+    "double": ColumnKind.FLOAT,
+    "decimal": ColumnKind.DECIMAL,
+    "boolean": ColumnKind.TRUTH,
+    "varchar": ColumnKind.TEXT,
+    "enum": ColumnKind.TEXT,
+    "null": ColumnKind.NOTHING,
+    "date": ColumnKind.DATE,
+    "timestamp": ColumnKind.CLOCK,
+    "timestamp_s": ColumnKind.CLOCK,
+    "timestamp_ms": ColumnKind.CLOCK,
+    "timestamp_ns": ColumnKind.CLOCK,
+    "timestamp with time zone": ColumnKind.INSTANT,
+    "timestamptz_ns": ColumnKind.INSTANT,
+    "time": ColumnKind.TIME,
+    "time_ns": ColumnKind.TIME,
+    "time with time zone": ColumnKind.TIME,
 }
 _WORDS = {
     "time": "times of day",
@@ -59,7 +59,7 @@ _WORDS = {
 }
 
 
-class Table(Protocol):
+class DuckdbTable(Protocol):
     """Where the rows are: the schema, and SQL that offers the wanted columns as r0, r1, ..."""
 
     name: str
@@ -115,7 +115,7 @@ class ParquetTable:
             # Read as microseconds, by an engine that stops at the first entry too far away for them.
             return Column(name, None, "points in time in milliseconds, which Parquet files must store finer here")
         found = described(con, name, self.select(con, [Wanted(position)]), self.parameters)
-        if found.kind is Kind.TIME:  # the engine stops at the first entry that lies in no day
+        if found.kind is ColumnKind.TIME:  # the engine stops at the first entry that lies in no day
             return Column(name, None, "times of day, which Parquet files must store as text or points in time here")
         return found
 
@@ -150,7 +150,7 @@ class FrameTable:
         """One column, from its type and no row; a type that DuckDB cannot take is named as the frame names it."""
         name = self._frame.columns[position]
         kind, words, inferred = self._frame.declared(position)
-        if kind not in (None, Kind.INSTANT):
+        if kind not in (None, ColumnKind.INSTANT):
             return Column(name, kind)
         try:
             con.register("schema_only", self._frame.take([Wanted(position)], rows=False))
@@ -265,7 +265,7 @@ def described(con: "Connection", name: str, select: str, parameters: dict[str, A
     named = "json" if str(declared) == "JSON" else str(declared.id)  # JSON calls itself text
     kind = _KINDS.get(named)
     if kind:
-        return Column(name, kind, native=str(declared) if kind is Kind.DECIMAL else named.upper())
+        return Column(name, kind, native=str(declared) if kind is ColumnKind.DECIMAL else named.upper())
     simple = named.partition(" ")[0].partition("_")[0]
     return Column(name, None, _WORDS.get(simple, f"of type {simple}"))
 

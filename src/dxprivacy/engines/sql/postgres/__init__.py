@@ -1,5 +1,5 @@
 """PostgreSQL, which counts where the data lives.
 
-In reading order: `postgres_address`, `postgres_failures`, `postgres_connection`, `postgres_dialect`,
-`postgres_tables`, `postgres_source`.
+In reading order: `postgres_failures`, `postgres_connection`, `postgres_dialect`, `postgres_tables`,
+`postgres_source`.
 """

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dxprivacy.engines.notices import notice
-from dxprivacy.engines.sql.postgres.postgres_address import Address
-from dxprivacy.engines.sql.postgres.postgres_failures import WITHHELD, refusal
+from dxprivacy.engines.source import notice
+from dxprivacy.engines.sql.postgres.postgres_failures import WITHHELD, Address, refusal
 from dxprivacy.errors import DataError, DxError
 
 if TYPE_CHECKING:

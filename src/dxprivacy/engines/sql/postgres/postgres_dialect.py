@@ -15,15 +15,15 @@ from dxprivacy.engines import expressions as ex
 from dxprivacy.engines.contribution_bounding import DAMAGED
 from dxprivacy.engines.entries import FRACTION, MOST_DIGITS
 from dxprivacy.engines.placement import Read
-from dxprivacy.engines.source import Column, Kind
+from dxprivacy.engines.source import Column, ColumnKind
 from dxprivacy.engines.sql.dialect import Dialect
 
 _EPOCH = datetime(1970, 1, 1)
 _DAY = 86_400 * 10**6  # microseconds
 _SHIFT = 10**6  # days, so many that no number of days that is divided is negative
-_WHOLES = ("int2", "int4", "int8")
+_PROPORTIONAL = ("int2", "int4", "int8")
 _REALS = ("float4", "float8")
-_CHEAP = (Kind.WHOLE, Kind.DATE, Kind.TRUTH)
+_CHEAP = (ColumnKind.WHOLE, ColumnKind.DATE, ColumnKind.TRUTH)
 _HALF = 1 << 64
 
 
@@ -35,7 +35,7 @@ class PostgresDialect(Dialect):
     """
 
     def fence(self, reads: Sequence[Read]) -> str:
-        """Without it, a column would be worked out anew wherever it is used; where that is cheap, it is cheaper."""
+        """Without it, a column would be worked out again wherever it is used; where that is cheap, it is cheaper."""
         return "" if all(read.column.kind in _CHEAP for read in reads) else " OFFSET 0"
 
     def is_late(self, read: Read) -> bool:
@@ -55,7 +55,7 @@ class PostgresDialect(Dialect):
         return _as_text(text)
 
     def listed_key(self, read: Read, text: str = "text") -> str:
-        if read.column.kind is not Kind.FLOAT:
+        if read.column.kind is not ColumnKind.FLOAT:
             return text
         # Behind two conditions: no text that is listed may stop a query either.
         sound = f"{self.matches(text, FRACTION)} AND pg_input_is_valid({text}, '{read.column.native}')"
@@ -65,8 +65,8 @@ class PostgresDialect(Dialect):
     def key(self, text: str) -> str:
         return f"'{text}'"
 
-    def is_number(self, kind: Kind | None, name: str) -> str:
-        return f"{name} <> 'NaN'" if kind in (Kind.FLOAT, Kind.DECIMAL) else super().is_number(kind, name)
+    def is_number(self, kind: ColumnKind | None, name: str) -> str:
+        return f"{name} <> 'NaN'" if kind in (ColumnKind.FLOAT, ColumnKind.DECIMAL) else super().is_number(kind, name)
 
     def length(self, key: str) -> str:
         return f"octet_length({key})"
@@ -186,7 +186,7 @@ class PostgresDialect(Dialect):
 
     def _to_whole(self, value: ex.Value, name: str, *, wide: bool) -> str:
         number = self.inner(value, name)
-        if isinstance(value, ex.Input) and value.native in _WHOLES:
+        if isinstance(value, ex.Input) and value.native in _PROPORTIONAL:
             return f"CAST({number} AS {'numeric' if wide else 'bigint'})"
         if _is_text(value):
             fits = _within(f"CAST({number} AS numeric)", wide=wide)

@@ -1,8 +1,8 @@
 """A table of a PostgreSQL server: one GROUP BY is pushed down, and only its groups travel.
 
-Every question is a look of its own, in one transaction: the schema and the rows that are counted belong together, and
+Every query is a look of its own, in one transaction: the schema and the rows that are counted belong together, and
 a table that was changed meanwhile is refused or counted as it is now, never half of each.  Inside `in_snapshot` several
-questions share one.
+queries share one.
 """
 
 from collections import Counter
@@ -13,18 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dxprivacy.engines.contribution_bounding import KeptRows, KeyedRows, people_in_all, required
+from dxprivacy.engines.fields import Packing
 from dxprivacy.engines.nearest_places import BLOCK, Locator
-from dxprivacy.engines.notices import notice
-from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import Read
-from dxprivacy.engines.source import Column, Entry, Others, Source
-from dxprivacy.engines.sql.column_fit import fitted, key_columns, selected
-from dxprivacy.engines.sql.counting_sql import Counting, domain
+from dxprivacy.engines.source import Column, Entry, Others, Source, notice
+from dxprivacy.engines.sql.counting_sql import Counting, domain, fitted, key_columns, selected
 from dxprivacy.engines.sql.people_sql import PERSON, Keeping
-from dxprivacy.engines.sql.postgres.postgres_address import Address
 from dxprivacy.engines.sql.postgres.postgres_connection import connected
 from dxprivacy.engines.sql.postgres.postgres_dialect import POSTGRES
-from dxprivacy.engines.sql.postgres.postgres_failures import GRANT
+from dxprivacy.engines.sql.postgres.postgres_failures import GRANT, Address
 from dxprivacy.engines.sql.postgres.postgres_tables import ServerColumn, ServerTable, look
 from dxprivacy.errors import DataError
 from dxprivacy.exact.arrays import Ints
@@ -55,7 +52,7 @@ class PostgresSource:
         self.name = address.name
         self._address = address
         self._declared = declared
-        self._held: tuple[Connection[Any], ServerTable] | None = None  # a transaction that several questions share
+        self._held: tuple[Connection[Any], ServerTable] | None = None  # a transaction that several queries share
         if by_role := self._asked(lambda found: found.table.by_role):
             role = declared.row_security_role
             notice(f"{self.name}: {by_role}: the records are the rows that role “{role}” sees")
@@ -88,16 +85,16 @@ class PostgresSource:
         """The kept rows by cell of some attributes."""
         return self._asked(lambda found: found.kept(universe, axes, by_person))
 
-    def distinct(self, column: str, at_most: int) -> set[str] | None:
+    def distinct(self, column: str, max_rows: int) -> set[str] | None:
         """The different texts of one column, not private; None if there are more."""
-        return self._asked(lambda found: found.distinct(column, at_most))
+        return self._asked(lambda found: found.distinct(column, max_rows))
 
-    def others(self, universe: Universe, at_most: int | None) -> list[Others]:
+    def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
         """Which entries count as `other`."""
-        return self._asked(lambda found: found.all_others(universe, at_most))
+        return self._asked(lambda found: found.all_others(universe, max_rows))
 
     def in_snapshot(self, action: Callable[[Source], T]) -> T:
-        """What an action finds out from several questions about one state of the table."""
+        """What an action finds out from several queries about one state of the table."""
 
         def hold(con: "Connection[Any]") -> T:
             held = copy(self)
@@ -170,16 +167,16 @@ class _Look:
         *numbers, counts = self._numbers(sql, by_person + len(asked.numbers) + 1)
         return KeptRows(numbers.pop(0) if by_person else None, tuple(numbers), counts)
 
-    def distinct(self, column: str, at_most: int) -> set[str] | None:
+    def distinct(self, column: str, max_rows: int) -> set[str] | None:
         found = self.table.columns[self.table.names.index(column)]
-        sql = _COUNTING.distinct(self._select([found]), found.column, at_most)
+        sql = _COUNTING.distinct(self._select([found]), found.column, max_rows)
         texts = {text for block in self._blocks(sql) for (text,) in block if text is not None}
-        return texts if len(texts) <= at_most else None
+        return texts if len(texts) <= max_rows else None
 
-    def all_others(self, universe: Universe, at_most: int | None) -> list[Others]:
-        return [_Look(self._con, self._name, self.table)._others(a, at_most) for a in universe.attributes]
+    def all_others(self, universe: Universe, max_rows: int | None) -> list[Others]:
+        return [_Look(self._con, self._name, self.table)._others(a, max_rows) for a in universe.attributes]
 
-    def _others(self, attribute: Attribute, at_most: int | None) -> Others:
+    def _others(self, attribute: Attribute, max_rows: int | None) -> Others:
         universe = Universe([attribute])
         wanted, reads = self._fit(universe)
         rows = self._select(wanted)
@@ -188,7 +185,7 @@ class _Look:
         for block in self._blocks(_COUNTING.others(rows, reads[0], [""] * len(reads[0]))):
             for *texts, many in block:
                 found[tuple(texts)] += int(many)
-        return Others.of(attribute.name, attribute.reads, found, at_most)
+        return Others.of(attribute.name, attribute.reads, found, max_rows)
 
     def _fit(self, universe: Universe) -> tuple[list[ServerColumn], list[list[Read]]]:
         wanted, reads = fitted(self._name, self.table.columns, universe, _MOST_JOINS, _LONGEST_LIST)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dxprivacy.engines.source import Column, Kind
-from dxprivacy.engines.sql.postgres.postgres_address import Address
+from dxprivacy.engines.source import Column, ColumnKind
 from dxprivacy.engines.sql.postgres.postgres_connection import UsersOwn, begin, begin_locked, users_own
+from dxprivacy.engines.sql.postgres.postgres_failures import Address
 from dxprivacy.errors import DataError, did_you_mean
 from dxprivacy.universe.file_format import FileFormat
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 _KINDS = {
-    "int2": Kind.WHOLE,
-    "int4": Kind.WHOLE,
-    "int8": Kind.WHOLE,
-    "float4": Kind.FLOAT,
-    "float8": Kind.FLOAT,
-    "numeric": Kind.DECIMAL,
-    "bool": Kind.TRUTH,
-    "text": Kind.TEXT,
-    "date": Kind.DATE,
-    "timestamp": Kind.CLOCK,
-    "timestamptz": Kind.INSTANT,
-    "time": Kind.TIME,
-    "timetz": Kind.TIME,
+    "int2": ColumnKind.WHOLE,
+    "int4": ColumnKind.WHOLE,
+    "int8": ColumnKind.WHOLE,
+    "float4": ColumnKind.FLOAT,
+    "float8": ColumnKind.FLOAT,
+    "numeric": ColumnKind.DECIMAL,
+    "bool": ColumnKind.TRUTH,
+    "text": ColumnKind.TEXT,
+    "date": ColumnKind.DATE,
+    "timestamp": ColumnKind.CLOCK,
+    "timestamptz": ColumnKind.INSTANT,
+    "time": ColumnKind.TIME,
+    "timetz": ColumnKind.TIME,
 }
 _AS_TEXT = ("varchar", "bpchar", "name")
 """Read as text; of `char(n)` the blanks that fill it up are not part of an entry, as the server itself compares it."""
@@ -67,7 +67,8 @@ _FOUND = """
                 FROM pg_catalog.pg_class same JOIN pg_catalog.pg_namespace seen ON seen.oid = same.relnamespace
                 WHERE same.relname = $5::text AND seen.nspname = ANY($2::text[]) AND same.relpersistence <> 't'
                 ORDER BY array_position($2::text[], seen.nspname::text) LIMIT 1))"""
-# A view, and all views that it reads: whether one of them names the role, or what it may do.
+# A view, and all views that it reads: whether one of them names the role, or what it may do, or calls a function of
+# somebody's own that may do so: one that is not declared IMMUTABLE.
 _ASKS_FOR_ROLE = r"""
     WITH RECURSIVE below(oid) AS (
         SELECT $1::bigint::pg_catalog.oid
@@ -76,7 +77,13 @@ _ASKS_FOR_ROLE = r"""
             JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
                 AND d.objid = w.oid AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass)
     SELECT bool_or(pg_catalog.pg_get_viewdef(below.oid) ~
-        '\m(CURRENT_USER|SESSION_USER|CURRENT_ROLE|USER|current_user|session_user|pg_has_role|has_\w+_privilege|row_security_active|current_setting)\M')
+        '\m(CURRENT_USER|SESSION_USER|CURRENT_ROLE|USER|current_user|session_user|getpgusername|pg_has_role|has_\w+_privilege|row_security_active|current_setting)\M'
+        OR EXISTS (
+            SELECT 1 FROM pg_catalog.pg_rewrite w
+                JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
+                    AND d.objid = w.oid AND d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
+                JOIN pg_catalog.pg_proc called ON called.oid = d.refobjid
+            WHERE w.ev_class = below.oid AND called.provolatile <> 'i'))
     FROM below JOIN pg_catalog.pg_class c ON c.oid = below.oid WHERE c.relkind = 'v'"""
 _LISTED = """
     SELECT CASE WHEN n.nspname = ANY($1::text[]) THEN c.relname::text ELSE n.nspname || '.' || c.relname END
@@ -225,7 +232,8 @@ def _depends_on_role(address: Address, why: str, role: str) -> DataError:
     if _INVOKER in why:
         what = f"“{address.table}” is a view with the rights of the role that reads it (security_invoker)"
     elif _SECURITY not in why:
-        what = f"“{address.table}” is a view that asks for the role that reads it (such as current_user)"
+        asks = "(such as current_user), or calls a function that may do so (one that is not IMMUTABLE)"
+        what = f"“{address.table}” is a view that asks for the role that reads it {asks}"
     return DataError(
         what,
         where=address.name,
@@ -257,11 +265,11 @@ def _column(
     elif base in _KINDS:
         column = Column(name, _KINDS[base], native=base)
     elif base in _AS_TEXT or sort == "e":
-        column = Column(name, Kind.TEXT, native="text")
+        column = Column(name, ColumnKind.TEXT, native="text")
     entry = identifier(name)
     if sort == "e" and column.kind is not None:  # as it is written: a cast of its own could do anything
         entry = f'textin(enum_out(CAST({entry} AS {identifier(schema)}.{identifier(native)}))) COLLATE "C"'
-    elif column.kind is Kind.TEXT:
+    elif column.kind is ColumnKind.TEXT:
         entry = f'CAST({entry} AS pg_catalog.text) COLLATE "C"'
     elif column.kind is not None:
         entry = f"CAST({entry} AS pg_catalog.{column.native})"  # of a domain its base

@@ -15,7 +15,7 @@ from dxprivacy.engines import expressions as ex
 from dxprivacy.engines.contribution_bounding import DAMAGED
 from dxprivacy.engines.entries import FRACTION
 from dxprivacy.engines.placement import Read
-from dxprivacy.engines.source import Column, Kind
+from dxprivacy.engines.source import Column, ColumnKind
 from dxprivacy.engines.sql.dialect import Dialect
 
 _EPOCH = date(1970, 1, 1)
@@ -60,7 +60,7 @@ class SparkDialect(Dialect):
         return f"CAST(CAST({text} AS STRING) AS BINARY)"
 
     def listed_key(self, read: Read, text: str = "text") -> str:
-        if read.column.kind is not Kind.FLOAT:
+        if read.column.kind is not ColumnKind.FLOAT:
             return f"CAST({text} AS BINARY)"
         own = f"CAST(try_cast({text} AS {read.column.native}) AS STRING)"
         return f"CAST(CASE WHEN {self.matches(text, FRACTION)} THEN {own} ELSE {text} END AS BINARY)"

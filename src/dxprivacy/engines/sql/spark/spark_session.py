@@ -16,16 +16,164 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
-from dxprivacy.engines.notices import notice
-from dxprivacy.engines.sql.spark.spark_address import USUAL_PORT, SparkAddress
-from dxprivacy.engines.sql.spark.spark_settings import (
-    PINNED,
-    require_options,
-    require_own_reader,
-    require_settings_of_files,
-)
+from dxprivacy.engines.source import notice
 from dxprivacy.errors import DataError
+from dxprivacy.formats.file_access import SPARK, SPARK_CONNECT, has_secret
+
+# -- Where Spark finds a table, as a text ------------------------------------------------------------------------------
+#     spark:catalog.schema.people              a table of the catalog, on the session that is configured here
+#     spark:/data/people.parquet               files, on the same session; a directory stands for all files in it
+#     sc://host:15002/::catalog.schema.people  the same of a Spark Connect server
+#
+# No password or token: addresses stand in lists of processes.  Spark takes them from its own configuration.
+
+
+USUAL_PORT = 15_002
+_OPTIONS = {"use_ssl", "user_id", "user_agent", "session_id", "grpc_max_message_size"}
+
+
+@dataclass(frozen=True)
+class SparkAddress:
+    """A table or files; `remote` is the server of Spark Connect, if there is one."""
+
+    remote: str
+    table: str
+
+    @property
+    def name(self) -> str:
+        """What messages call it: never with the server's address."""
+        return f"{SPARK}{self.table}"
+
+    @property
+    def server(self) -> tuple[str, int]:
+        """The host and the port of Spark Connect."""
+        try:
+            parts = urlsplit(self.remote.partition(";")[0])
+            found = str(parts.hostname or ""), parts.port or USUAL_PORT
+        except ValueError:
+            hints = [("sc://host:15002/::catalog.schema.table", "an example")]
+            raise DataError("the address is not written as Spark wants it", where=self.name, hints=hints) from None
+        return found
+
+    @property
+    def is_path(self) -> bool:
+        """Whether files are meant: a table's name has no slash."""
+        return "/" in self.table
+
+
+def address(text: str) -> SparkAddress:
+    """The parts of a text that names a table or files.
+
+    >>> address("sc://host:15002/;use_ssl=true::survey.people")
+    SparkAddress(remote='sc://host:15002/;use_ssl=true', table='survey.people')
+    """
+    text = text.strip()
+    if text.startswith(SPARK):
+        found = SparkAddress("", text.removeprefix(SPARK))
+    else:
+        server, sign, table = text.rpartition("::")
+        found = SparkAddress(server, table) if sign and "]" not in table else SparkAddress(text, "")
+    if has_secret(text) or SPARK_CONNECT in found.table or not _options(found.remote) <= _OPTIONS:
+        raise DataError(
+            "an address with a token in it is not taken: lists of processes and histories show it",
+            where="--data",
+            details=[f"Of Spark Connect, an address may have the options {', '.join(sorted(_OPTIONS))}."],
+            hints=[("SPARK_REMOTE", "holds the whole address, for spark:catalog.schema.table")],
+        )
+    if not found.table:
+        hints = [("spark:catalog.schema.table", "a table of the catalog"), ("spark:/data/people.parquet", "files")]
+        raise DataError("which table?", where="spark", hints=hints)
+    return found
+
+
+def _options(remote: str) -> set[str]:
+    """The names of what stands behind the first semicolon; of a user in front of the host, a name that is none."""
+    host, _, options = remote.partition(";")
+    named = {part.partition("=")[0].strip() for part in options.split(";") if part.strip()}
+    return named | ({"@"} if "@" in host else set())
+
+
+# -- What a session's settings may not decide: how old days are read, and which files are left out ---------------------
+# Of files they are set by options of the reader.  Of a table or a frame they are only looked at: where one entry could
+# stop a count, or take other rows out of it, the data is refused.  Settings are public, and no row is read.
+
+
+# Options of the reader of files, whatever the session says.
+PINNED = {
+    "recursiveFileLookup": "true",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
+_ANYWHERE = {"spark.sql.parquet.int96TimestampConversion": "false"}  # has no option
+_UNPINNED = _ANYWHERE | {
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.files.ignoreCorruptFiles": "false",
+    "spark.files.ignoreMissingFiles": "false",
+}
+_CORE = "spark.files."  # known to a session only where somebody set them
+_CLOCKS = "spark.sql.parquet.inferTimestampNTZ.enabled"
+_CONVERTED = {
+    "spark.sql.hive.convertMetastoreParquet": "true",
+    "spark.sql.hive.convertMetastoreOrc": "true",
+}
+_WHY = "With it, one entry or file could stop a count, take others out of it, or mean another day."
+
+
+def require_settings(session: Any, name: str) -> None:
+    """Refuse a session that reads tables in a way which a row's content decides."""
+    _require(session, name, _UNPINNED)
+
+
+def require_settings_of_files(session: Any, name: str, *, has_instants: bool) -> None:
+    """Refuse what options of the reader do not set; without the last one, clocks are taken for instants."""
+    _require(session, name, _ANYWHERE | ({_CLOCKS: "true"} if has_instants else {}))
+
+
+def require_own_reader(session: Any, name: str) -> None:
+    """Refuse a session that has Hive read Parquet and ORC: each partition in its own format, lines among them."""
+    _require(session, name, _CONVERTED)
+
+
+def require_options(name: str, properties: str) -> None:
+    """Refuse a table that was made with options which weigh more than the session's settings."""
+    for option, wanted in PINNED.items():
+        for found in re.findall(rf"\b{option}=([^,\]]*)", properties, re.IGNORECASE):
+            if option != "recursiveFileLookup" and found.strip().lower() != wanted.lower():
+                hints = [(f"{option} = {wanted}", "in the options of the table, or give its files as spark:/path")]
+                raise DataError(f"the table has an option {option}", where=name, details=[_WHY], hints=hints)
+
+
+def _require(session: Any, name: str, wanted: dict[str, str]) -> None:
+    for key, value in wanted.items():
+        found = _setting(session, key)
+        if found.lower() != value.lower():
+            hints = [(f"{key} = {value}", "in the session's configuration")]
+            told = found if re.fullmatch(r"\w{1,20}", found) else "not known"
+            raise DataError(f"Spark's setting {key} is {told}", where=name, details=[_WHY], hints=hints)
+
+
+def _setting(session: Any, key: str) -> str:
+    if key.startswith(_CORE):
+        return str(session.conf.get(key, "false"))
+    try:
+        return str(session.conf.get(key))
+    except Exception as error:
+        lost = type(error).__name__ in ("SparkConnectGrpcException", "_InactiveRpcError", "Py4JNetworkError")
+        if lost:
+            raise
+        return ""
+
+
+# -- A Spark session, and frames of its tables and files ---------------------------------------------------------------
+
 
 T = TypeVar("T")
 OLDEST = 4

@@ -3,30 +3,92 @@
 A frame is whatever its session computes: of a DataFrame that somebody made, that is their definition of the data.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dxprivacy.engines.contribution_bounding import KeptRows, KeyedRows, people_in_all, required
+from dxprivacy.engines.fields import Packing
 from dxprivacy.engines.nearest_places import Locator
-from dxprivacy.engines.packing import Packing
 from dxprivacy.engines.placement import Read
-from dxprivacy.engines.source import Column, Entry, Others
-from dxprivacy.engines.sql.column_fit import fitted, key_columns, selected
-from dxprivacy.engines.sql.counting_sql import Counting, domain
+from dxprivacy.engines.source import Column, ColumnKind, Entry, Others
+from dxprivacy.engines.sql.counting_sql import Counting, domain, fitted, key_columns, selected
 from dxprivacy.engines.sql.people_sql import PERSON, Keeping
 from dxprivacy.engines.sql.spark.spark_dialect import SPARK
-from dxprivacy.engines.sql.spark.spark_session import Files, quietly
-from dxprivacy.engines.sql.spark.spark_settings import require_settings
-from dxprivacy.engines.sql.spark.spark_tables import FrameColumn, described
+from dxprivacy.engines.sql.spark.spark_session import Files, quietly, require_settings
 from dxprivacy.exact.arrays import Ints
 from dxprivacy.histogram import Histogram
 from dxprivacy.universe.attributes.attribute import Attribute
 from dxprivacy.universe.people import People
 from dxprivacy.universe.reading.codecs import Surroundings
 from dxprivacy.universe.universe import Universe
+
+# -- What Spark says of a frame: its columns and their types; reads no row ---------------------------------------------
+
+
+_KINDS = {
+    "tinyint": ColumnKind.WHOLE,
+    "smallint": ColumnKind.WHOLE,
+    "int": ColumnKind.WHOLE,
+    "bigint": ColumnKind.WHOLE,
+    "float": ColumnKind.FLOAT,
+    "double": ColumnKind.FLOAT,
+    "decimal": ColumnKind.DECIMAL,
+    "boolean": ColumnKind.TRUTH,
+    "string": ColumnKind.TEXT,
+    "char": ColumnKind.TEXT,
+    "varchar": ColumnKind.TEXT,
+    "void": ColumnKind.NOTHING,
+    "date": ColumnKind.DATE,
+    "timestamp": ColumnKind.INSTANT,
+    "timestamp_ntz": ColumnKind.CLOCK,
+}
+_WORDS = {
+    "binary": "binary data",
+    "array": "lists",
+    "map": "nested maps",
+    "struct": "nested records",
+    "variant": "documents of any shape",
+    "interval": "time spans",
+    "time": "times of day, which must be stored as text or points in time here",
+}
+_PADDED = "__CHAR_VARCHAR_TYPE_STRING"  # where a table keeps that its text is char(n)
+
+
+@dataclass(frozen=True)
+class FrameColumn:
+    """One column, and the SQL of its entries in the type that we read them in; named by its position."""
+
+    column: Column
+    entry: str
+
+
+def described(schema: Any) -> list[FrameColumn]:
+    """The columns of a frame's schema, in their order."""
+    return [_described(field, f"c{k}") for k, field in enumerate(schema.fields)]
+
+
+def _described(field: Any, at: str) -> FrameColumn:
+    declared = str(field.dataType.simpleString())
+    named = re.split(r"[ (<]", declared, maxsplit=1)[0]
+    kind = _KINDS.get(named)
+    if kind is None:
+        return FrameColumn(Column(field.name, None, _WORDS.get(named, f"of type {named[:60]}")), at)
+    if kind is not ColumnKind.TEXT:
+        return FrameColumn(Column(field.name, kind, native=named), at)
+    entry = f"(CAST({at} AS STRING) COLLATE UTF8_BINARY)"  # equal texts are equal bytes, however they are sorted
+    stored = str((field.metadata or {}).get(_PADDED, declared))
+    if re.match(r"char\(", stored):  # the blanks that fill it up are not part of an entry
+        entry = f"rtrim(' ', {entry})"
+    return FrameColumn(Column(field.name, kind, native="string"), entry)
+
+
+# -- A frame of Spark --------------------------------------------------------------------------------------------------
+
 
 _COUNTING, _KEEPING = Counting(SPARK), Keeping(SPARK)
 _MOST_JOINS = 8  # each is a job or two; over a hundred of them a cluster gave up
@@ -109,19 +171,19 @@ class SparkSource:
         *numbers, counts = quietly(self.name, counted, self._session)
         return KeptRows(numbers.pop(0) if by_person else None, tuple(numbers), counts)
 
-    def distinct(self, column: str, at_most: int) -> set[str] | None:
+    def distinct(self, column: str, max_rows: int) -> set[str] | None:
         """The different texts of one column, not private; None if there are more."""
         found = self._columns[[c.name for c in self.columns()].index(column)]
-        sql = _COUNTING.distinct(_select([found]), found.column, at_most)
+        sql = _COUNTING.distinct(_select([found]), found.column, max_rows)
         (entries,) = quietly(self.name, lambda: self._answer(sql, {}), self._session)
         texts = {text.decode("utf-8", errors="replace") for text in entries.to_pylist() if text is not None}
-        return texts if len(texts) <= at_most else None
+        return texts if len(texts) <= max_rows else None
 
-    def others(self, universe: Universe, at_most: int | None) -> list[Others]:
+    def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
         """Which entries count as `other`."""
-        return quietly(self.name, lambda: [self._others(a, at_most) for a in universe.attributes], self._session)
+        return quietly(self.name, lambda: [self._others(a, max_rows) for a in universe.attributes], self._session)
 
-    def _others(self, attribute: Attribute, at_most: int | None) -> Others:
+    def _others(self, attribute: Attribute, max_rows: int | None) -> Others:
         universe = Universe([attribute])
         wanted, reads = self._fit(universe)
         rows = _select(wanted)
@@ -130,7 +192,7 @@ class SparkSource:
         found: Counter[Entry] = Counter()
         for entry, rows_of in zip(zip(*texts, strict=True), many, strict=True):
             found[tuple(None if text is None else text.decode("utf-8", errors="replace") for text in entry)] += rows_of
-        return Others.of(attribute.name, attribute.reads, found, at_most)
+        return Others.of(attribute.name, attribute.reads, found, max_rows)
 
     def _require_settings(self) -> None:
         """Those of the session, which may have changed; of files all were given to the reader."""

@@ -1,4 +1,4 @@
-"""Tables that one record changes together: each gets the whole budget, and noise from one law for all of them.
+"""Tables that one record changes together: each gets the whole budget, and noise from one distribution for all of them.
 
 Release B_g x + z_g for tables g over different attributes, with z_g whole, sum z_g = 0 (the number of records is
 public), and P(z) proportional to exp(-max_g N(z_g) / s_g), N(z) = |z|_1 / 2.  The factor that makes it a probability
@@ -7,7 +7,7 @@ tells the two apart, N = 1, and nothing in the others: the probability of any ou
 
     L(i, j) = max over the tables that tell i from j of 1 / s_g = max over all rows k of |B_ki - B_kj| / s_k,
 
-the largest loss of a table, not the sum (`TogetherCost`; the K-norm mechanism of the norm max N / s).  The price is the
+the largest loss of a table, not the sum (`BlockMaxCost`; the K-norm mechanism of the norm max N / s).  The price is the
 dimension: where budgets of attributes add up, or there is one table only, noise of each table by itself is better.
 """
 
@@ -23,15 +23,15 @@ from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.linear.estimators.least_squares import Component, components, rows_of
 from dxprivacy.mechanisms.linear.estimators.measured import Measured
-from dxprivacy.mechanisms.linear.noise.noise_laws import Agreeing, Known, Laplace, Peaked
+from dxprivacy.mechanisms.linear.noise.noise_distributions import Agreeing, Known, Laplace, Peaked
 from dxprivacy.mechanisms.linear.strategies.separated_records import representatives
 from dxprivacy.mechanisms.sampling.block_max_noise import BlockMax, TooLong, block_max
 from dxprivacy.mechanisms.sampling.system_noise import Noise
 from dxprivacy.metrics import Metric
 from dxprivacy.optimize.k_norm.block_max_moments import spreads
-from dxprivacy.privacy.costs import TogetherCost
+from dxprivacy.privacy.costs import BlockMaxCost
 from dxprivacy.queries.asked import Stack
-from dxprivacy.universe.answers import Law
+from dxprivacy.universe.answers import Distribution
 from dxprivacy.universe.workload import Workload
 
 MOST_CELLS = 1_500
@@ -39,48 +39,48 @@ _LEAST = 1e-3  # of a scale: less is none, and takes more digits than anybody ha
 _ROOM = 1 << 62
 
 
-class Together(Measured):
-    """Tables with noise from one law; what was asked are sums of their cells."""
+class BlockMaxTables(Measured):
+    """Tables with noise from one distribution; what was asked are sums of their cells."""
 
-    how = "together"
+    how = "block-max"
     note = "answers are sums of noisy cells, and those of one attribute add up: they are whole"
 
-    def __init__(self, asked: Workload, questions: Stack) -> None:
-        super().__init__(asked, questions)
+    def __init__(self, asked: Workload, queries: Stack) -> None:
+        super().__init__(asked, queries)
         if asked.universe.absent is not None or asked.universe.people is not None:
             raise NotCertified(
                 "tables that are noised together need a public number of records, and nobody with several rows",
                 hints=['method="optimal"'],
             )
 
-    def cost(self, scales: Sequence[float] | Floats, metric: Metric) -> TogetherCost:  # noqa: ARG002
+    def cost(self, scales: Sequence[float] | Floats, metric: Metric) -> BlockMaxCost:  # noqa: ARG002
         """The largest loss of a table."""
         self._scales([float(s) for s in scales])
-        return TogetherCost(self.workload, scales)
+        return BlockMaxCost(self.workload, scales)
 
     @cached_property
-    def tables(self) -> "tuple[_Table, ...]":
+    def tables(self) -> "tuple[_BlockTable, ...]":
         """The attributes that rows connect, each a table; every counted row is a cell of one."""
-        found = tuple(_Table.of(self, part) for part in components(self.asked.blocks, self.workload.blocks))
+        found = tuple(_BlockTable.of(self, part) for part in components(self.asked.blocks, self.workload.blocks))
         if sum(len(table.counted) for table in found) != self.workload.rows:
             raise NotCertified("tables together are cells that tell records apart: the number of all is public")
         if len(found) < 2:
             raise NotCertified(
                 "one table has nothing to be noised together with",
-                hints=[('method="consistent"', "noise of one table that adds up")],
+                hints=[('method="k-norm"', "noise of one table that adds up")],
             )
         return found
 
-    def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
+    def distributions(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
         """Of sums over cells; rows that are the same for all records have none.
 
         Cells of a table are alike, and add up to 0: a sum of p of n cells has the variance v p (n - p) / (n - 1).  Of
-        two cells the whole law is known; of more, widths follow from the variance.
+        two cells the whole distribution is known; of more, widths follow from the variance.
         """
         own = self._scales(scales)
         kind = Agreeing if len(set(own)) == 1 else Peaked
-        out: list[Law] = [Laplace(0.0)] * self.asked.rows
-        known: dict[tuple[float, int, int], Law] = {}
+        out: list[Distribution] = [Laplace(0.0)] * self.asked.rows
+        known: dict[tuple[float, int, int], Distribution] = {}
         for table, noise in zip(self.tables, spreads([t.cells for t in self.tables], own), strict=True):
             for row, (step, p) in zip(table.asked.tolist(), table.sums, strict=True):
                 spread = noise.variance * step**2 * p * (table.cells - p) / (table.cells - 1)
@@ -111,20 +111,22 @@ class Together(Measured):
         return out
 
     def drawn(self, scales: Floats, noise: Noise) -> Ints:
-        """The noise of every cell: exact, from one law for all tables."""
+        """The noise of every cell: exact, from one distribution for all tables."""
         self.prepare(scales.tolist())  # mostly made before
         out = np.zeros(self.workload.rows, dtype=np.int64)
-        out[np.concatenate([table.counted for table in self.tables])] = noise.together(self._law(scales.tolist()))
+        out[np.concatenate([table.counted for table in self.tables])] = noise.together(
+            self._distribution(scales.tolist())
+        )
         return out
 
     def prepare(self, scales: Sequence[float]) -> None:
         """Make the levels that noise is drawn from, before anything is spent."""
         try:
-            self._law(scales).prepare()
+            self._distribution(scales).prepare()
         except TooLong:
             raise too_wide() from None
 
-    def _law(self, scales: Sequence[float]) -> BlockMax:
+    def _distribution(self, scales: Sequence[float]) -> BlockMax:
         return block_max(tuple(table.cells for table in self.tables), tuple(self._scales(scales)))
 
     def _scales(self, scales: Sequence[float]) -> list[float]:
@@ -147,7 +149,7 @@ def too_wide() -> NotCertified:
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class _BlockTable:
     """A component: which rows were asked, over which cells, and the row that counts each cell."""
 
     asked: Ints
@@ -155,7 +157,7 @@ class _Table:
     wanted: Ints
 
     @classmethod
-    def of(cls, whole: Together, part: Component) -> "_Table":
+    def of(cls, whole: BlockMaxTables, part: Component) -> "_BlockTable":
         asked = [whole.asked.blocks[b] for b in part.asked]
         counted = [whole.workload.blocks[b] for b in part.counted]
         if not counted:

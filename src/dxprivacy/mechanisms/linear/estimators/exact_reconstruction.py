@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.optimize.elimination import directions
+from dxprivacy.optimize.pair_constraints import directions
 
 MOST_ENTRIES = 200_000
 MOST_PRODUCTS = 20_000_000  # to check it again, from cell to cell
@@ -78,7 +78,7 @@ class WayBack:
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class SolvedPiece:
     """A component: its rows over the cells that they tell apart, and R~ and r~ from floats."""
 
     asked_rows: Ints
@@ -90,7 +90,7 @@ class Piece:
     constant: Floats
 
 
-def exact_way_back(pieces: Sequence[Piece], base: Ints) -> WayBack | None:
+def exact_way_back(pieces: Sequence[SolvedPiece], base: Ints) -> WayBack | None:
     """All components together; `base` has the rows' numbers where they are the same for all cells.
 
     None where a component has no exact one that is small.
@@ -120,7 +120,7 @@ def exact_way_back(pieces: Sequence[Piece], base: Ints) -> WayBack | None:
     return WayBack(denominator, tuple(rows), tuple(columns), tuple(entries), tuple(constants))
 
 
-def tells(given: WayBack, pieces: Sequence[Piece], base: Ints) -> bool:
+def tells(given: WayBack, pieces: Sequence[SolvedPiece], base: Ints) -> bool:
     """Whether R B + r 1' = W, with every row from its own component, and exact ones from exact rows only."""
     left = set(range(len(base)))
     dense = {row: {0: c} for row, c in enumerate(given.constants)}
@@ -148,12 +148,12 @@ def _is_product(whole: Any, rows: Ints, times: int, wanted: Ints) -> bool:
     return bool((whole.dot(rows.astype(object)) == times * wanted.astype(object)).all())
 
 
-def _with_total(piece: Piece) -> Ints:
+def _with_total(piece: SolvedPiece) -> Ints:
     total = np.ones((1, piece.counted.shape[1]), dtype=np.int64)
     return np.vstack([total, piece.counted])
 
 
-def _exact(piece: Piece) -> tuple[int, Ints] | None:
+def _exact(piece: SolvedPiece) -> tuple[int, Ints] | None:
     """The denominator, and whole numbers X with X [1; B] = denominator W."""
     rows = _with_total(piece)
     order = np.argsort(piece.noises > 0, kind="stable")  # the total and exact rows first
@@ -214,7 +214,7 @@ def _fits(left: Ints, right: Ints) -> bool:
     return float(np.abs(left).sum(axis=1).max(initial=0)) * float(np.abs(right).max(initial=0)) < _LARGEST
 
 
-def _products(pieces: Sequence[Piece], kept: Sequence[tuple[int, Ints]]) -> int:
+def _products(pieces: Sequence[SolvedPiece], kept: Sequence[tuple[int, Ints]]) -> int:
     """How many products it takes to check, going from cell to cell and looking at what changes."""
     total = 0
     for piece, (_, whole) in zip(pieces, kept, strict=True):

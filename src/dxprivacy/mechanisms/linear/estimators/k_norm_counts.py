@@ -4,46 +4,324 @@ Release B x + B z, with z whole on the cells, sum z = 0 (the number of records i
 exp(-sum_k |B_k z| / s_k).  The factor that makes it a probability does not depend on x, so that replacing a record i by
 j changes the probability of any output by at most exp(sum_k |B_ki - B_kj| / s_k): the loss of independent Laplace noise
 of these scales, the same cost, certificate and entry in a ledger (the K-norm mechanism of the norm sum |B_k z| / s_k).
-B counts every cell by itself, so the norm is one.  Each question is a sum of noisy cells: whole, and all agree.
+B counts every cell by itself, so the norm is one.  Each query is a sum of noisy cells: whole, and all agree.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
 
-from dxprivacy.errors import NotCertified
+from dxprivacy.errors import NotCertified, QueryError
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.linear.estimators.hierarchy_sums import Nested
-from dxprivacy.mechanisms.linear.estimators.least_squares import Component, components, rows_of
+from dxprivacy.mechanisms.linear.estimators.least_squares import (
+    Component,
+    Solution,
+    TableOf,
+    components,
+    noises_of,
+    rows_of,
+    solved,
+)
 from dxprivacy.mechanisms.linear.estimators.measured import Measured
-from dxprivacy.mechanisms.linear.estimators.star_means import Starred
-from dxprivacy.mechanisms.linear.estimators.unrelated_rows import Alone
-from dxprivacy.mechanisms.linear.noise.noise_laws import Laplace
-from dxprivacy.mechanisms.linear.strategies.k_norm_components import Part
-from dxprivacy.mechanisms.linear.strategies.tables_in_rows import tables_in
+from dxprivacy.mechanisms.linear.noise.noise_distributions import Agreeing, Blend, Combined, Known, Laplace, least_of
+from dxprivacy.mechanisms.linear.strategies.k_norm_strategies import DIGITS, KNormPart, Value, rounded
+from dxprivacy.mechanisms.linear.strategies.separated_records import classes_of, count_representatives, representatives
+from dxprivacy.mechanisms.linear.strategies.tables_in_rows import AskedTable, tables_in
 from dxprivacy.mechanisms.sampling.hierarchy_tables import TooCoarse
 from dxprivacy.mechanisms.sampling.system_noise import Noise
 from dxprivacy.mechanisms.sampling.tree_noise import Family, family_of
+from dxprivacy.optimize.k_norm.hierarchy_moments import Moments
+from dxprivacy.optimize.k_norm.star_fit import Star, spreads
+from dxprivacy.optimize.tables import MeasuredTable, Reconstruction
 from dxprivacy.queries.asked import Stack
-from dxprivacy.universe.answers import Law
-from dxprivacy.universe.hierarchy import Nest
+from dxprivacy.universe.answers import Distribution
+from dxprivacy.universe.blocks import Block
+from dxprivacy.universe.hierarchy import NOBODY, Nest, nest_of, star_of
 from dxprivacy.universe.workload import Workload
+
+# -- Rows nested in one another, whose noise agrees: what was asked are sums of noisy cells ----------------------------
+
+
+MOST_CELLS = 1_500
+_LONG = 4_000.0
+_ROOM = 1 << 62
+
+
+class NestedSums(KNormPart):
+    """Rows nested in one another down to single cells."""
+
+    whole = True
+
+    def __init__(
+        self, numbers: tuple[Ints, Ints], axes: Sequence[int], asked: Sequence[Block], counted: Sequence[Block]
+    ) -> None:
+        super().__init__(*numbers)
+        if count_representatives([*asked, *counted], axes) > MOST_CELLS:
+            raise NotCertified("too many cells for k-norm noise", hints=['method="optimal"'])
+        cells = representatives([*asked, *counted], axes)
+        rows = np.vstack([b.columns(cells) for b in counted])
+        nest = nest_of(rows)
+        if nest is None:
+            raise NotCertified("k-norm noise needs counts that are nested in one another, down to single cells")
+        self.nest, self._rows = nest, rows == 1
+        self.most = min(max(_LONG / nest.depth, 100.0), 400.0)  # each level of a nest has tables of its own
+        self.wanted = np.vstack([np.zeros((0, len(cells)), dtype=np.int64), *(b.columns(cells) for b in asked)])
+        self._places = nest.row[nest.ends]  # of cells among the counted rows
+
+    @property
+    def nests(self) -> Sequence[tuple[Nest, Ints]]:
+        return [(self.nest, self.counted)]
+
+    def widest(self, scales: Sequence[float]) -> float:
+        return max(float(scales[k]) for k in self.counted[self._places].tolist())
+
+    @cached_property
+    def _steps(self) -> list[tuple[int, int]]:
+        """In what steps the noise of each asked row comes, and how far a unit of it moves the row at most.
+
+        The noise adds up to 0, so that of a row's numbers only differences count.
+        """
+        apart = self.wanted - self.wanted[:, :1]
+        span = self.wanted.max(axis=1) - self.wanted.min(axis=1)
+        return list(zip(np.gcd.reduce(apart, axis=1).tolist(), span.tolist(), strict=True))
+
+    def distributions(self, scales: Sequence[float]) -> list[Distribution]:
+        moments = Moments(self.nest, 1 / np.array(scales)[self.counted])
+        known: dict[tuple[float, int, int], Distribution] = {}
+        told: dict[tuple[int, int], Distribution] = {}
+        out: list[Distribution] = []
+        spread = moments.variances(self.wanted.astype(np.float64)).tolist()
+        for v, (step, span), count in zip(spread, self._steps, self._same, strict=True):
+            key = rounded(v), step, span
+            if not step:
+                out.append(Laplace(0.0))
+            elif count == NOBODY:
+                out.append(known.setdefault(key, Agreeing(*key)))
+            else:
+                if (count, step) not in told:
+                    told[count, step] = Known(key[0], _beyond(moments.distribution(count)), step)
+                out.append(told[count, step])
+        return out
+
+    @cached_property
+    def _same(self) -> list[int]:
+        """Of each asked row the number of the counted one that has its distribution, but for a factor, or all but
+        it.
+        """
+        places = {k: row for k, row in enumerate(self.nest.row.tolist()) if row != NOBODY}
+        sets = {self._rows[row].tobytes(): k for k, row in places.items()}
+        out = []
+        for row in self.wanted:
+            larger = row == row.max()
+            found = [sets.get(side.tobytes(), NOBODY) for side in (larger, ~larger)]
+            out.append(max(found) if len(np.unique(row)) == 2 else NOBODY)
+        return out
+
+    def estimates(self, noisy: Ints, scales: Sequence[float], records: int) -> list[Value]:  # noqa: ARG002
+        """Sums of noisy cells, without any rounding."""
+        cells = noisy[self.counted[self._places]]
+        most = int(np.abs(self.wanted).max(initial=0)) * sum(abs(x) for x in cells.tolist())
+        wanted = self.wanted if most < _ROOM else self.wanted.astype(object)
+        return [int(x) for x in (wanted @ cells).tolist()]
+
+
+def _beyond(distribution: Floats) -> tuple[float, ...]:
+    """P(|z| > h) for h = 0, 1, ... of a symmetric distribution on -M .. M."""
+    tail = 2 * np.cumsum(distribution[: len(distribution) // 2])[::-1]
+    return (*tail.tolist(), 0.0)
+
+
+# -- Rows of a component that keep noise of their own, beside others whose noise agrees --------------------------------
+
+
+class Alone(KNormPart):
+    """Rows whose noise is their own, and why; what was asked follows by least squares."""
+
+    whole = False
+
+    def __init__(self, numbers: tuple[Ints, Ints], whole: Measured, part: Component, why: NotCertified) -> None:
+        super().__init__(*numbers)
+        self.why = why
+        self._whole, self._part = whole, part
+        self._solved: tuple[tuple[float, ...], Solution] | None = None
+
+    @property
+    def nests(self) -> Sequence[tuple[Nest, Ints]]:
+        return ()
+
+    @property
+    def alone(self) -> Ints:
+        return self.counted
+
+    def widest(self, scales: Sequence[float]) -> float:  # noqa: ARG002
+        return 0.0
+
+    def _solution(self, scales: Sequence[float]) -> Solution:
+        key = tuple(scales)
+        if self._solved is None or self._solved[0] != key:
+            self._solved = key, solved(self._whole, self._part, noises_of(key))
+        return self._solved[1]
+
+    def distributions(self, scales: Sequence[float]) -> list[Distribution]:
+        found = self._solution(scales)
+        least = least_of(found.noises.tolist())
+        return [Blend(rounded(v), *least) if v > 0 else Laplace(0.0) for v in found.variances().tolist()]
+
+    def estimates(self, noisy: Ints, scales: Sequence[float], records: int) -> list[Value]:
+        found = self._solution(scales)
+        spread = found.variances().tolist()
+        told = found.estimate(noisy, records).tolist()
+        return [round(x, DIGITS) if v > 0 else round(x) for x, v in zip(told, spread, strict=True)]
+
+
+# -- Tables that share the noise of their owner's margin: what was asked are means of what they tell -------------------
+
+
+MOST_ROWS = 30_000
+
+
+@dataclass(frozen=True, eq=False)
+class _OneStar:
+    """A star of a component: the places of its tables among those counted, the margin's first; and its nest."""
+
+    star: Star
+    places: tuple[int, ...]
+    nest: Nest
+    rows: Ints  # by their place in the nest: among all counted ones of the plan
+
+
+class Starred(KNormPart):
+    """Tables that share the noise of their owner's margin."""
+
+    whole = False
+
+    def __init__(
+        self,
+        numbers: tuple[Ints, Ints],
+        axes: Sequence[int],
+        blocks: Sequence[Block],
+        asked: Sequence[AskedTable],
+        counted: Sequence[TableOf],
+    ) -> None:
+        super().__init__(*numbers)
+        if len(self.counted) > MOST_ROWS:
+            raise NotCertified("too many cells for k-norm noise", hints=['method="matrix"'])
+        self._asked, self._counted = asked, counted
+        self._sizes = [int(classes_of(blocks, axis).max()) + 1 for axis in axes]
+        place = {axis: k for k, axis in enumerate(axes)}
+        self._tables = [MeasuredTable(tuple(place[a] for a in t.attributes)) for t in counted]
+        self._wanted = [tuple(place[a] for a in t.attributes) for t in asked]
+        self._starts = np.cumsum([0] + [b.rows for b in blocks[len(blocks) - len(counted) :]])
+        if self._starts[1:].tolist() != np.cumsum([len(t.rows) for t in counted]).tolist():
+            raise NotCertified("k-norm noise of tables needs a row for each cell, and no others")
+        self.stars = [self._star(places) for places in self._places()]
+        self._solved: tuple[tuple[float, ...], Reconstruction] | None = None
+
+    def _places(self) -> list[list[int]]:
+        """Which tables are a star: a margin opens it."""
+        out: list[list[int]] = []
+        for k, table in enumerate(self._tables):
+            if len(table.attributes) == 1:
+                out.append([k])
+            elif out and self._tables[out[-1][0]].attributes[0] in table.attributes:
+                out[-1].append(k)
+            else:
+                raise NotCertified("k-norm noise needs tables behind the margin that they share")
+        return out
+
+    def _star(self, places: Sequence[int]) -> _OneStar:
+        owner = self._tables[places[0]].attributes[0]
+        starts = np.cumsum([0] + [len(self._counted[k].rows) for k in places])
+        rows = np.concatenate([self.counted[self._starts[k] + np.arange(len(self._counted[k].rows))] for k in places])
+        groups = []
+        for start, k in zip(starts[1:].tolist(), places[1:], strict=False):
+            shape = [self._sizes[a] for a in self._tables[k].attributes]
+            cells = np.moveaxis(self._counted[k].rows.reshape(shape), self._tables[k].attributes.index(owner), 0)
+            groups.append(start + cells.reshape(shape[self._tables[k].attributes.index(owner)], -1))
+        nest = star_of(self._counted[places[0]].rows, groups)
+        return _OneStar(Star(owner, tuple(self._tables[k].attributes for k in places[1:])), tuple(places), nest, rows)
+
+    @property
+    def nests(self) -> Sequence[tuple[Nest, Ints]]:
+        return [(one.nest, one.rows) for one in self.stars]
+
+    def widest(self, scales: Sequence[float]) -> float:
+        cells = [one.places[1:] or one.places for one in self.stars]
+        return max(self._scales(scales)[k] for some in cells for k in some)
+
+    def _scales(self, scales: Sequence[float]) -> list[float]:
+        """Of each table; all its rows have one."""
+        out = []
+        for k in range(len(self._tables)):
+            mine = {scales[row] for row in self.counted[self._starts[k] : self._starts[k + 1]].tolist()}
+            if len(mine) > 1:
+                raise NotCertified("k-norm noise of tables needs one scale for all cells of a table")
+            out.append(mine.pop())
+        return out
+
+    def _way(self, scales: Sequence[float]) -> Reconstruction:
+        """The way back; kept for the scales that were asked about last."""
+        each = tuple(self._scales(scales))
+        if self._solved is None or self._solved[0] != each:
+            spread: dict[int, tuple[int, float]] = {}  # by table: the owner, and its variance in what it tells alone
+            for one in self.stars:
+                weights = [1 / each[k] for k in one.places]
+                margin, others = spreads(self._sizes, one.star, weights[0], weights[1:])
+                spread |= {k: (one.star.owner, v) for k, v in zip(one.places, (margin, *others), strict=True)}
+            margins = {one.places[0] for one in self.stars}
+
+            def by_component(k: int, s: tuple[int, ...]) -> float:
+                """A table tells nothing of its owner alone that the margin does not tell."""
+                return math.inf if k not in margins and s == (spread[k][0],) else spread[k][1]
+
+            try:
+                way = Reconstruction(
+                    self._sizes, self._wanted, self._tables, [1.0] * len(self._tables), by_component=by_component
+                )
+            except QueryError:
+                raise NotCertified("the counted rows do not tell everything that is asked") from None
+            self._solved = each, way
+        return self._solved[1]
+
+    def distributions(self, scales: Sequence[float]) -> list[Distribution]:
+        """All cells of a table are alike."""
+        out: list[Distribution] = [Laplace(0.0)] * len(self.asked)
+        for table, v in zip(self._asked, self._way(scales).variance(), strict=True):
+            for row in table.rows[table.rows >= 0].tolist():
+                out[row] = Combined(rounded(v)) if v > 0 else Laplace(0.0)
+        return out
+
+    def estimates(self, noisy: Ints, scales: Sequence[float], records: int) -> list[Value]:
+        mine = noisy[self.counted]
+        given = [mine[start + table.rows] for start, table in zip(self._starts, self._counted, strict=False)]
+        found: list[Value] = [0] * len(self.asked)
+        way = self._way(scales)
+        for table, cells, v in zip(self._asked, way.estimate(given, records), way.variance(), strict=True):
+            for row, x in zip(table.rows.tolist(), cells.tolist(), strict=True):
+                if row >= 0:
+                    found[row] = round(x, DIGITS) if v > 0 else round(x)
+        return found
+
+
+# -- Counts whose noise agrees with itself -----------------------------------------------------------------------------
+
 
 _LEAST = 1e-300  # of a scale: less is none
 
 
-class Consistent(Measured):
+class KNormCounts(Measured):
     """Nested counts with noise that agrees; what was asked are sums of their cells."""
 
-    how = "consistent"
+    how = "k-norm"
 
-    def __init__(self, asked: Workload, questions: Stack) -> None:
-        super().__init__(asked, questions)
+    def __init__(self, asked: Workload, queries: Stack) -> None:
+        super().__init__(asked, queries)
         if asked.universe.absent is not None:
-            raise NotCertified("consistent noise needs a public number of records", hints=['method="optimal"'])
+            raise NotCertified("k-norm noise needs a public number of records", hints=['method="optimal"'])
         self._drawn: tuple[tuple[float, ...], list[Family]] | None = None
 
     @property
@@ -61,23 +339,23 @@ class Consistent(Measured):
         return all(part.whole for part in self.parts)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[KNormPart, ...]:
         """The attributes that rows connect; every counted row is in one."""
         found = tuple(part_of(self, part) for part in components(self.asked.blocks, self.workload.blocks))
         alone = [part for part in found if isinstance(part, Alone)]
         if alone and len(alone) == len(found):
             raise alone[0].why
         if sum(len(part.counted) for part in found) != self.workload.rows:
-            raise NotCertified("consistent noise is for counts that tell records apart: the number of all is public")
+            raise NotCertified("k-norm noise is for counts that tell records apart: the number of all is public")
         return found
 
-    def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
+    def distributions(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
         """Component by component; rows that are the same for all records have none."""
         self._require_noise(scales)
-        out: list[Law] = [Laplace(0.0)] * self.asked.rows
+        out: list[Distribution] = [Laplace(0.0)] * self.asked.rows
         for part in self.parts:
-            for row, law in zip(part.asked.tolist(), part.laws(scales), strict=True):
-                out[row] = law
+            for row, distribution in zip(part.asked.tolist(), part.distributions(scales), strict=True):
+                out[row] = distribution
         return tuple(out)
 
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
@@ -111,7 +389,7 @@ class Consistent(Measured):
                 family.prepare()
             except TooCoarse:
                 raise NotCertified(
-                    "consistent noise is too wide, or too rare, for its tables",
+                    "k-norm noise is too wide, or too rare, for its tables",
                     hints=[('method="matrix"', "independent noise, of any scale")],
                 ) from None
 
@@ -120,7 +398,7 @@ class Consistent(Measured):
         if any(p.widest(scales) > part * p.most for p in self.parts):
             most = min(p.most for p in self.parts)
             raise NotCertified(
-                f"consistent noise of a scale of more than {most:,.0f} needs tables that are too long",
+                f"k-norm noise of a scale of more than {most:,.0f} needs tables that are too long",
                 hints=[('method="matrix"', "independent noise, of any scale")],
             )
 
@@ -128,37 +406,37 @@ class Consistent(Measured):
         if self._drawn is None or self._drawn[0] != scales:
             self._require_noise(scales)
             self.require_narrow(scales)
-            families = [_family(_Law(n, tuple(scales[k] for k in rows.tolist()))) for n, rows in self._nests]
+            families = [_family(_Distribution(n, tuple(scales[k] for k in rows.tolist()))) for n, rows in self._nests]
             self._drawn = (scales, families)
         return self._drawn[1]
 
     def _require_noise(self, scales: Sequence[float]) -> None:
         """Of what agrees, nothing is without noise."""
         if not all(_LEAST < scales[k] < math.inf for _, rows in self._nests for k in rows.tolist()):
-            raise NotCertified("consistent noise leaves no count without noise", hints=['method="optimal"'])
+            raise NotCertified("k-norm noise leaves no count without noise", hints=['method="optimal"'])
 
 
-class _Law:
-    """A nest and its scales, equal to any that has the same law."""
+class _Distribution:
+    """A nest and its scales, equal to any that has the same distribution."""
 
     def __init__(self, nest: Nest, scales: tuple[float, ...]) -> None:
         self.nest, self.scales = nest, scales
         self._key = (nest.row.tobytes(), nest.divided.tobytes(), scales)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Law) and self._key == other._key
+        return isinstance(other, _Distribution) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
 
 
 @lru_cache(maxsize=32)
-def _family(law: _Law) -> Family:
-    """Tables depend on the law alone: the same question again finds them made."""
-    return family_of(law.nest, law.scales)
+def _family(distribution: _Distribution) -> Family:
+    """Tables depend on the distribution alone: the same query again finds them made."""
+    return family_of(distribution.nest, distribution.scales)
 
 
-def part_of(whole: Measured, part: Component) -> Part:
+def part_of(whole: Measured, part: Component) -> KNormPart:
     """Stars, nested counts, or what is neither."""
     asked, counted = whole.asked, whole.workload
     mine, theirs = [asked.blocks[b] for b in part.asked], [counted.blocks[b] for b in part.counted]
@@ -167,10 +445,10 @@ def part_of(whole: Measured, part: Component) -> Part:
         raise NotCertified("counts nothing of what is asked", hints=['method="optimal"'])
     try:
         if any(b.unit != 1 for b in theirs):
-            raise NotCertified("consistent noise is that of counts")
+            raise NotCertified("k-norm noise is that of counts")
         tables = tables_in(mine, theirs) if len(part.axes) > 1 else None
         if tables is not None:
             return Starred(numbers, part.axes, [*mine, *theirs], *tables)
-        return Nested(numbers, part.axes, mine, theirs)
+        return NestedSums(numbers, part.axes, mine, theirs)
     except NotCertified as why:
         return Alone(numbers, whole, part, why)

@@ -19,29 +19,29 @@ from itertools import pairwise
 
 import numpy as np
 
-from dxprivacy.errors import NotCertified, QuestionError
+from dxprivacy.errors import NotCertified, QueryError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.linear.estimators.exact_reconstruction import (
     MOST_NUMBERS,
-    Piece,
+    SolvedPiece,
     WayBack,
     exact_way_back,
     tells,
 )
 from dxprivacy.mechanisms.linear.estimators.measured import Measured
-from dxprivacy.mechanisms.linear.noise.discrete_laplace_law import variance
-from dxprivacy.mechanisms.linear.noise.noise_laws import Blend, Laplace, least_of
+from dxprivacy.mechanisms.linear.noise.discrete_laplace_distribution import variance
+from dxprivacy.mechanisms.linear.noise.noise_distributions import Blend, Laplace, least_of
 from dxprivacy.mechanisms.linear.strategies.separated_records import (
-    cells_told_apart,
     classes_of,
     combinations_of,
+    count_representatives,
     moves,
-    told_apart,
+    representatives_or_absent,
 )
-from dxprivacy.optimize.elimination import directions
-from dxprivacy.optimize.tables import Reconstruction, Table
+from dxprivacy.optimize.pair_constraints import directions
+from dxprivacy.optimize.tables import MeasuredTable, Reconstruction
 from dxprivacy.queries.asked import Stack
-from dxprivacy.universe.answers import Law
+from dxprivacy.universe.answers import Distribution
 from dxprivacy.universe.blocks import Block, OneHot
 from dxprivacy.universe.workload import Workload
 
@@ -152,8 +152,8 @@ class LeastSquares(Measured):
     how = "least squares"
     note = "answers are worked out together from other noisy counts: they agree with one another, and are not whole"
 
-    def __init__(self, asked: Workload, questions: Stack) -> None:
-        super().__init__(asked, questions)
+    def __init__(self, asked: Workload, queries: Stack) -> None:
+        super().__init__(asked, queries)
         if asked.universe.people is not None:
             raise NotCertified("least squares is not known for people with several rows", hints=['method="optimal"'])
         self._solved: tuple[tuple[float, ...], list[Solution]] | None = None
@@ -168,20 +168,24 @@ class LeastSquares(Measured):
             self._solved = (key, [solved(self, part, noises) for part in found])
         return self._solved[1]
 
-    def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
+    def distributions(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
         """Blends of the counted rows' noises; rows that are the same for all records have none."""
         return self._blends(scales, self._least(scales))
 
-    def laws_of_file(self, scales: Sequence[float]) -> tuple[Law, ...]:
+    def distributions_of_file(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
         """Those of the way back that the file carries: its roundings cost a little where noises differ by millions."""
         carried = self.reconstruction(scales)
-        return self.laws(scales) if carried is None else self._blends(scales, carried.variances(noises_of(scales)))
+        return (
+            self.distributions(scales)
+            if carried is None
+            else self._blends(scales, carried.variances(noises_of(scales)))
+        )
 
-    def _blends(self, scales: Sequence[float], variances: Floats) -> tuple[Law, ...]:
-        out: list[Law] = [Laplace(0.0)] * self.asked.rows
+    def _blends(self, scales: Sequence[float], variances: Floats) -> tuple[Distribution, ...]:
+        out: list[Distribution] = [Laplace(0.0)] * self.asked.rows
         for part in self._parts(scales):
             least = least_of(part.noises.tolist())
-            known: dict[float, Law] = {}
+            known: dict[float, Distribution] = {}
             for row, v in zip(part.asked_rows.tolist(), variances[part.asked_rows].tolist(), strict=True):
                 rounded = float(f"{v:.10g}")  # late digits differ by rounding only: what is alike shall look so
                 out[row] = known.setdefault(rounded, Blend(rounded, *least) if rounded > 0 else Laplace(0.0))
@@ -221,11 +225,11 @@ class LeastSquares(Measured):
             return np.zeros(self.asked.rows, dtype=np.int64)
         return self.asked.columns(np.zeros(1, dtype=np.int64))[:, 0]
 
-    def _pieces(self, scales: Sequence[float]) -> list[Piece] | None:
+    def _pieces(self, scales: Sequence[float]) -> list[SolvedPiece] | None:
         """Components over their cells; None where there are too many."""
         parts = self._parts(scales)
         for part in parts:
-            cells = cells_told_apart([*part.asked, *part.counted], part.axes)
+            cells = count_representatives([*part.asked, *part.counted], part.axes)
             if cells > MOST_CELLS or len(part.asked_rows) * (1 + len(part.counted_rows)) * cells > MOST_NUMBERS:
                 return None
         return [part.piece() for part in parts]
@@ -238,8 +242,11 @@ class LeastSquares(Measured):
         carried = self.reconstruction(scales)
         if carried is not None:
             found = carried.estimate(noisy.tolist(), records)
-            laws = self.laws_of_file(scales)
-            return [float(x) if law.variance > 0 else round(x) for x, law in zip(found, laws, strict=True)]
+            distributions = self.distributions_of_file(scales)
+            return [
+                float(x) if distribution.variance > 0 else round(x)
+                for x, distribution in zip(found, distributions, strict=True)
+            ]
         out: list[int | float | Fraction] = list((self._base * records).tolist())
         for part in self._parts(scales):
             found, spread = part.estimate(noisy, records).tolist(), part.variances().tolist()
@@ -269,8 +276,8 @@ def solved(whole: Measured, part: Component, noises: Floats) -> "Solution":
     starts = np.cumsum([0] + [b.rows for b in counted])
     even = all(len(set(mine[a:b].tolist())) == 1 for a, b in pairwise(starts.tolist()))
     if tables is not None and counted and even:
-        return _Tables(whole, part, mine, *tables)
-    if cells_told_apart([*asked, *counted], part.axes) <= MOST_CELLS:
+        return _SolvedTables(whole, part, mine, *tables)
+    if count_representatives([*asked, *counted], part.axes) <= MOST_CELLS:
         return _Cells(whole, part, mine)
     return _AsItIs(whole, part, mine)
 
@@ -286,12 +293,12 @@ class Solution(ABC):
         self.noises, self.axes = noises, part.axes
         self.private = whole.asked.universe.absent is not None
 
-    def piece(self) -> Piece:
+    def piece(self) -> SolvedPiece:
         """Its rows over the cells that they tell apart, and the way back in floats."""
-        cells = told_apart([*self.asked, *self.counted], self.axes)
+        cells = representatives_or_absent([*self.asked, *self.counted], self.axes)
         empty: Ints = np.zeros((0, len(cells)), dtype=np.int64)
         wanted, counted = (np.vstack([empty, *(b.columns(cells) for b in side)]) for side in (self.asked, self.counted))
-        return Piece(self.asked_rows, self.counted_rows, wanted, counted, self.noises, *self.back())
+        return SolvedPiece(self.asked_rows, self.counted_rows, wanted, counted, self.noises, *self.back())
 
     def back(self) -> tuple[Floats, Floats]:
         """R and r, from what single counts come to."""
@@ -330,7 +337,7 @@ class _AsItIs(Solution):
         return noisy[self.counted_rows].astype(np.float64)
 
 
-class _Tables(Solution):
+class _SolvedTables(Solution):
     """Tables from tables, in closed form; no cell of the universe is ever built."""
 
     def __init__(
@@ -344,12 +351,14 @@ class _Tables(Solution):
         self._order = [t.rows for t in counted]
         self._starts = np.cumsum([0] + [b.rows for b in self.asked])
         self._counted_starts = np.cumsum([0] + [b.rows for b in self.counted])
-        measured = [Table(tuple(place[a] for a in t.attributes), tuple(place[a] for a in t.halved)) for t in counted]
+        measured = [
+            MeasuredTable(tuple(place[a] for a in t.attributes), tuple(place[a] for a in t.halved)) for t in counted
+        ]
         wanted = [tuple(place[a] for a in t.attributes) for t in asked]
         each = noises[self._counted_starts[:-1]].tolist()
         try:
             self._way = Reconstruction(sizes, wanted, measured, each, private_total=self.private)
-        except QuestionError:
+        except QueryError:
             raise NotCertified("the counted rows do not tell everything that is asked") from None
 
     def variances(self) -> Floats:
@@ -375,7 +384,7 @@ class _Cells(Solution):
 
     def __init__(self, whole: Measured, part: Component, noises: Floats) -> None:
         super().__init__(whole, part, noises)
-        self._cells = told_apart([*self.asked, *self.counted], part.axes)
+        self._cells = representatives_or_absent([*self.asked, *self.counted], part.axes)
         empty: Ints = np.zeros((0, len(self._cells)), dtype=np.int64)
         counted = np.vstack([empty, *(b.columns(self._cells) for b in self.counted)])
         self._way = CellEstimator(counted, noises)
@@ -405,10 +414,10 @@ class _Cells(Solution):
 class CellEstimator:
     """R and r with `wanted @ x` estimated by `R noisy + r n`: unbiased, and of least variance.
 
-    Everything is said in directions y = U x (see `elimination`).  The rows that gave them, the total and those without
-    noise first, tell y; how far the other rows are from what follows corrects it.  The corrections are an ordinary
-    least squares problem: with each direction in units of the noise of its row, its matrix is well-conditioned, however
-    different the noises.  What only exact rows tell has exact noughts in R for all others.
+    Everything is said in directions y = U x (see `pair_constraints`).  The rows that gave them, the total and those
+    without noise first, tell y; how far the other rows are from what follows corrects it.  The corrections are an
+    ordinary least squares problem: with each direction in units of the noise of its row, its matrix is
+    well-conditioned, however different the noises.  What only exact rows tell has exact zeros in R for all others.
 
     >>> R, r = CellEstimator(np.array([[1, -1]]), np.ones(1)).of(np.eye(2, dtype=np.int64))
     >>> R.round(3).ravel().tolist(), r.round(3).tolist()

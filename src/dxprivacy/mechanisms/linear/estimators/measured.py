@@ -4,27 +4,85 @@ Privacy depends on the counted rows and their scales alone; the way back to the 
 post-processing.  A plan that counts just what was asked has nothing to work out (`AsAsked`).
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, TypeAlias
 
-from dxprivacy.errors import NotCertified, QuestionError
+from dxprivacy.errors import NotCertified, QueryError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.linear.estimators.exact_reconstruction import WayBack
-from dxprivacy.mechanisms.linear.noise.noise_laws import Laplace, laplace_laws
-from dxprivacy.mechanisms.linear.strategies.separated_records import cells_told_apart, moves, representatives
+from dxprivacy.mechanisms.linear.noise.discrete_laplace_distribution import scale_for
+from dxprivacy.mechanisms.linear.noise.noise_distributions import Laplace, laplace_distributions
+from dxprivacy.mechanisms.linear.strategies.separated_records import count_representatives, moves, representatives
 from dxprivacy.mechanisms.sampling.system_noise import Noise
 from dxprivacy.metrics import Metric
-from dxprivacy.privacy.costs import LaplaceCost, TogetherCost
-from dxprivacy.privacy.proportional_costs import WholesCost, laplace_cost
+from dxprivacy.privacy.costs import BlockMaxCost, LaplaceCost
+from dxprivacy.privacy.proportional_costs import ProportionalCost, laplace_cost
 from dxprivacy.queries.asked import Stack
-from dxprivacy.universe.answers import Law
-from dxprivacy.universe.workload import Workload
+from dxprivacy.universe.answers import Distribution, ErrorOf
+from dxprivacy.universe.workload import Answer, Workload
 
-NoiseCost: TypeAlias = LaplaceCost | WholesCost | TogetherCost
+# -- How wrong each answer will be -------------------------------------------------------------------------------------
+# Before anything is spent: from the discrete distribution and the rounding of the grid.
+
+
+def all_expected(
+    workload: Workload,
+    distributions: Sequence[Distribution | float],
+    records: int | None,
+    shifts: Sequence[float] | None = None,
+) -> tuple[ErrorOf, ...]:
+    """The error of every answer, given the distribution of every row or its scale; what is alike is computed once.
+
+    `shifts` is how far a plan may move the row of one record on purpose, in steps of its grid.
+    """
+    of_scale = cache(Laplace)  # rows of one scale share the distribution
+    given = tuple(of_scale(x) if isinstance(x, (int, float)) else x for x in distributions)
+    distribution_of, block_of = _numbered(given), workload.block_of.tolist()
+    known: dict[tuple[object, ...], ErrorOf] = {}
+    out = []
+    for answer in workload.answers:
+        rows = answer.recipe.rows
+        shift = shifts[rows[0]] if shifts is not None else 0.0
+        key = (answer.query, answer.recipe.which, shift, *[(block_of[r], distribution_of[r]) for r in rows])
+        if key not in known:
+            known[key] = answer.recipe.expected(given, records, shift)
+        out.append(known[key])
+    return tuple(out)
+
+
+def _numbered(distributions: Sequence[Distribution]) -> list[int]:
+    """A number for each distribution, the same for equal ones: rows mostly share the very object, and distributions are
+    slow to hash.
+    """
+    objects: dict[int, int] = {}
+    numbers: dict[Distribution, int] = {}
+    return [
+        objects[id(distribution)]
+        if id(distribution) in objects
+        else objects.setdefault(id(distribution), numbers.setdefault(distribution, len(numbers)))
+        for distribution in distributions
+    ]
+
+
+def target_scales(answer: Answer, records: int | None) -> dict[int, float]:
+    """The largest scale per row that still meets the answer's target; empty if it has none or cannot meet it."""
+    if answer.within is None:
+        return {}
+    hidden, within = answer.recipe.hidden(records), float(answer.within)
+    # Where cells alone hide more than was asked for, less noise cannot help: it is then made as small as was asked.
+    steps = answer.recipe.steps_within(within - hidden if hidden < within else within, records)
+    return {row: scale_for(math.floor(h), each) for row, (h, each) in steps.items() if 0 <= h < 1e15}
+
+
+# -- What a plan counts in place of the rows that were asked for, and how the answers follow from it -------------------
+
+
+NoiseCost: TypeAlias = LaplaceCost | ProportionalCost | BlockMaxCost
 MOST_RECORDS = 1 << 16  # that rows tell apart, to compare them record by record
 
 
@@ -35,25 +93,25 @@ class Measured(ABC):
     how: ClassVar[str]
     note: str  # what a reader of the answers must know
 
-    def __init__(self, asked: Workload, questions: Stack) -> None:
-        self.asked, self.questions = asked, questions
+    def __init__(self, asked: Workload, queries: Stack) -> None:
+        self.asked, self.queries = asked, queries
 
     def put(self, asked: Stack) -> Stack:  # noqa: ARG002
-        """The questions that are put to the data where these were asked."""
-        return self.questions
+        """The queries that are put to the data where these were asked."""
+        return self.queries
 
     @cached_property
     def workload(self) -> Workload:
         """The rows that are counted, with noise."""
-        return self.questions.on(self.asked.universe)
+        return self.queries.on(self.asked.universe)
 
     @abstractmethod
-    def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
-        """The law of the noise in each row that was asked for, in steps of its grid."""
+    def distributions(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
+        """The distribution of the noise in each row that was asked for, in steps of its grid."""
 
-    def laws_of_file(self, scales: Sequence[float]) -> tuple[Law, ...]:
+    def distributions_of_file(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
         """The same for the way back that a file carries, where it carries one."""
-        return self.laws(scales)
+        return self.distributions(scales)
 
     @abstractmethod
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
@@ -90,7 +148,7 @@ class Measured(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: enough to make it again."""
-        return {"how": self.how, "questions": self.questions.to_dict(), "workload": self.workload.digest}
+        return {"how": self.how, "queries": self.queries.to_dict(), "workload": self.workload.digest}
 
 
 class AsAsked(Measured):
@@ -111,9 +169,9 @@ class AsAsked(Measured):
         """As they were asked."""
         return self.asked
 
-    def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
+    def distributions(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
         """That of the noise that is drawn."""
-        return laplace_laws(scales)
+        return laplace_distributions(scales)
 
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":  # noqa: ARG002
         """As they came out."""
@@ -130,17 +188,17 @@ class RowForRow(Measured):
     how = "row for row"
     note = "answers are moved a little on purpose, for less noise: errors and intervals include the most it can be"
 
-    def __init__(self, asked: Workload, questions: Stack) -> None:
-        super().__init__(asked, questions)
+    def __init__(self, asked: Workload, queries: Stack) -> None:
+        super().__init__(asked, queries)
         if self.workload.rows != asked.rows or any(a.recipe.single is None for a in asked.answers):
-            raise QuestionError("rows that stand for others are as many as those")
+            raise QueryError("rows that stand for others are as many as those")
 
     @cached_property
     def _steps(self) -> tuple[Fraction, ...]:
         """What a step on the counted rows' grid is on that of the rows asked for."""
         return tuple(mine / theirs for mine, theirs in zip(self.workload.units, self.asked.units, strict=True))
 
-    def laws(self, scales: Sequence[float]) -> tuple[Law, ...]:
+    def distributions(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
         return tuple(Laplace(s, step) for s, step in zip(scales, self._steps, strict=True))
 
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":  # noqa: ARG002
@@ -165,7 +223,7 @@ class RowForRow(Measured):
         for start, stop in pairwise(ends):
             p, q = (w.blocks[int(w.block_of[start])] for w in (mine, theirs))
             axes = sorted(moves(p) | moves(q))
-            if cells_told_apart([p, q], axes) > MOST_RECORDS:
+            if count_representatives([p, q], axes) > MOST_RECORDS:
                 raise NotCertified("too many possible records for a biased plan", hints=['method="optimal"'])
             cells = representatives([p, q], axes)
             of = (start - w.offsets[int(w.block_of[start])] for w in (mine, theirs))

@@ -1,4 +1,4 @@
 """Noise distributions: variances, interval widths, tails.
 
-In reading order: `discrete_laplace_law`, `noise_laws`.
+In reading order: `discrete_laplace_distribution`, `noise_distributions`.
 """

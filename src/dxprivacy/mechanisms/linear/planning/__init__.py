@@ -1,6 +1,6 @@
 """From a problem to the best certified plan: methods, error objectives, limits, advice.
 
-In reading order: `guesses`, `pair_limits`, `searched_constraints`, `constraints`, `standard_dp`, `problem`,
-`methods`, `method_comparison`, `smoothing_widths`, `noisy_maps`, `plan_notes`, `proportional_shares`, `planner`,
-`policy_comparison`, `standard_quantiles`, `standard_baselines`, `budget_remedies`, `target_solving`.
+In reading order: `pair_limits`, `problem`, `constraints`, `methods`, `planner`, `smoothing_widths`,
+`method_comparison`, `standard_quantiles`, `standard_baselines`, `budget_remedies`, `plan_notes`,
+`limiting_pairs`.
 """

@@ -1,8 +1,8 @@
 """Proposals for the scales: how the rows share the budget.  Optimizers propose; a certificate decides.
 
 With `w = 1/s` the policy asks for `sum_k w_k |A_ki - A_kj| <= limit(i, j)` on the covering pairs: linear in w.  The
-limit is the granted share of d(i, j), or what earlier releases left of d(i, j) where that is less; the covering pairs
-are then those of old and new costs together, because the generator lemma is about their sum.
+limit is the granted fraction of d(i, j), or what earlier releases left of d(i, j) where that is less; the covering
+pairs are then those of old and new costs together, because the generator lemma is about their sum.
 
 *equal split*  (strategy 1) every row gets 1/K of the budget: s_k = K c'_k, c'_k the row's own sensitivity;
 *same scale*   (strategy 2) one scale for all rows, the joint sensitivity;
@@ -22,7 +22,6 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.linear.planning.pair_limits import limits_of
-from dxprivacy.mechanisms.linear.planning.searched_constraints import Pool, Search, joined, pooled
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.attribute_sum import AttributeSum
 from dxprivacy.metrics.closed_forms import Constant
@@ -31,12 +30,131 @@ from dxprivacy.optimize.deadline import Watch
 from dxprivacy.optimize.pair_constraints import DensePairs, Pairs, SparsePairs
 from dxprivacy.optimize.variable_symmetry import reduced
 from dxprivacy.privacy import Cover, cover, max_ratio
+from dxprivacy.privacy.certificate import nothing_left, separates
 from dxprivacy.privacy.costs import Cost, LaplaceCost
-from dxprivacy.privacy.refusals import nothing_left, separates
 from dxprivacy.privacy.repair import together
+from dxprivacy.privacy.search.candidate_pairs import CandidatePairs
 from dxprivacy.universe.blocks import OneHot, SoftTable
 from dxprivacy.universe.blocks.block import ENTRIES_AT_ONCE
 from dxprivacy.universe.workload import Workload
+
+# -- Constraints along attributes of many points: too many pairs to list, so those that matter are searched for --------
+# The system starts with a pool of pairs, each of them a constraint like any other; whoever has solved it asks which
+# pairs its solution is short on, and solves again with these.  A lower bound on the loss under some constraints holds
+# under all of them, so the gap is honest at every step; and whatever comes of it is certified against all pairs as
+# always.
+
+
+ENOUGH = 1 + 1e-9  # of a pair's limit: nothing is to be gained beyond
+_SAMPLE = 4_000_000  # differences of nearest neighbors that are looked at to begin with
+_AT_ONCE = 1 << 14
+
+Pool = tuple[Ints, Ints]
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintSearch:
+    """Looks for pairs on which scales are short."""
+
+    workload: Workload
+    metric: Metric
+    budget: Fraction
+    spent: Cost | None
+
+    def cover_of(self, scales: Floats) -> Cover:
+        """What decides about answers with these scales, on top of what was spent."""
+        return cover(together(LaplaceCost(self.workload, scales), self.spent), self.metric, walks=True)
+
+    def first(self, plan: Cover) -> Pool:
+        """For each row a pair between its ends, and the nearest neighbors between which it changes most."""
+        found = [ends for block in self.workload.blocks if (ends := block.ends(absent=True)) is not None]
+        near = self._neighbors(plan)
+        if len(near[0]):
+            pair, row, amount = self.workload.differences(*near)
+            limits = limits_of(self.metric, self.budget, self.spent, *near)
+            with np.errstate(divide="ignore"):
+                part = amount / limits[pair]
+            order = np.lexsort((-part, row))
+            _, first = np.unique(row[order], return_index=True)
+            best = np.unique(pair[order[first]])
+            found.append((near[0][best], near[1][best]))
+        return _distinct(found)
+
+    def _neighbors(self, plan: Cover) -> Pool:
+        first, second = [], []
+        width = max(1, self.workload.width)
+        for walk in plan.walks:
+            tree = walk.space.tree
+            i, j, _ = tree.neighbors
+            most = max(1, _SAMPLE // (width * len(walk.contexts)))
+            some = np.arange(0, len(i), max(1, -(-len(i) // most)))
+            u, v = tree.record(i[some]), tree.record(j[some])
+            i, j = walk.cells(u, v)
+            first.append(i)
+            second.append(j)
+        return np.concatenate(first), np.concatenate(second)
+
+    def short(self, scales: Floats, many: int) -> tuple[Pool, float]:
+        """So many pairs on which these scales are short, most of all first; and by which factor, at least 0."""
+        cost = LaplaceCost(self.workload, scales)
+        plan = self.cover_of(scales)
+        found: list[tuple[Ints, Ints, Floats]] = []
+
+        def look(i: Ints, j: Ints) -> None:
+            limits, load = limits_of(self.metric, self.budget, self.spent, i, j), cost.pairwise(i, j)
+            asks = np.isfinite(limits) & (load > 0)
+            i, j, limits, load = i[asks], j[asks], limits[asks], load[asks]
+            with np.errstate(divide="ignore"):
+                used = load / limits
+            top = np.flatnonzero(used > ENOUGH)
+            if len(top) > many:
+                top = top[np.argpartition(-used[top], many)[:many]]
+            if len(top):
+                found.append((i[top], j[top], used[top]))
+
+        for i, j in plan.pairs(_AT_ONCE):
+            look(i, j)
+        alone = cover(cost, self.metric, walks=True) if self.spent is not None else plan
+        for walk in alone.walks:
+            for i, j in walk.largest(many, above=float(self.budget)):
+                look(i, j)
+        if self.spent is not None:
+            for walk in plan.walks:
+                for i, j in walk.largest(many, above=1.0):
+                    look(i, j)
+        if not found:
+            nothing = self.metric.universe.numbered([])
+            return (nothing, nothing), 0.0
+        i, j, used = (np.concatenate([f[c] for f in found]) for c in range(3))
+        order = np.argsort(-used, kind="stable")[: 2 * many]
+        return _distinct([(i[order], j[order])]), float(used.max())
+
+
+def _distinct(pairs: list[Pool]) -> Pool:
+    """Each pair once, the first first."""
+    i, j = (np.concatenate([p[side] for p in pairs]) for side in (0, 1)) if pairs else (np.zeros(0, np.int64),) * 2
+    low, high = np.minimum(i, j), np.maximum(i, j)
+    apart = np.flatnonzero(low != high)
+    low, high = low[apart], high[apart]
+    order = np.lexsort((high, low))
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (low[order[1:]] != low[order[:-1]]) | (high[order[1:]] != high[order[:-1]])
+    kept = np.sort(order[new])
+    return low[kept], high[kept]
+
+
+def pooled(pool: Pool) -> Cover:
+    """A pool as a cover: these pairs as they are."""
+    return Cover("searched", (CandidatePairs(0, 1, (pool,), np.zeros(1, dtype=np.int64)),))
+
+
+def joined(pool: Pool, more: Pool) -> Pool:
+    """Both, each pair once."""
+    return _distinct([pool, more])
+
+
+# -- Proposals for the scales ------------------------------------------------------------------------------------------
+
 
 MAX_ENTRIES = 10_000_000  # stored loads
 MAX_PAIRS = 2_500_000
@@ -72,7 +190,7 @@ class Constraints:
         return self if found is None else replace(self, pairs=found.pairs, variable=found.variable[self.variable])
 
 
-def constraints(workload: Workload, metric: Metric, share: Fraction, spent: Cost | None = None) -> Constraints | None:
+def constraints(workload: Workload, metric: Metric, budget: Fraction, spent: Cost | None = None) -> Constraints | None:
     """The system for a workload, or None where it would be too large (or can only be bounded).
 
     Where few enough covering pairs allow it, every row may get a scale of its own; otherwise a structured block over
@@ -81,18 +199,18 @@ def constraints(workload: Workload, metric: Metric, share: Fraction, spent: Cost
     rows = np.arange(workload.rows, dtype=np.int64)
     different = LaplaceCost(workload, np.arange(1.0, workload.rows + 1.0))  # then contexts tell all rows apart
     plan = cover(together(different, spent), metric, walks=True)
-    build = _Building(workload, metric, share, spent)
+    build = _Building(workload, metric, budget, spent)
     if plan.walks and replace(plan, walks=()).tight:
-        search = Search(workload, metric, share, spent)
+        search = ConstraintSearch(workload, metric, budget, spent)
         return build.searched(search, search.first(plan))
     if plan.tight and not plan.exchanged and (found := build.dense(plan) or build.sparse(plan, rows)) is not None:
         return found
     return _by_block(build, plan.size if plan.tight and not plan.exchanged else None)
 
 
-def constraints_by_block(workload: Workload, metric: Metric, share: Fraction) -> Constraints | None:
+def constraints_by_block(workload: Workload, metric: Metric, budget: Fraction) -> Constraints | None:
     """The system where each structured block has one scale, or None where it would be too large."""
-    return _by_block(_Building(workload, metric, share, None), None)
+    return _by_block(_Building(workload, metric, budget, None), None)
 
 
 def _by_block(build: "_Building", tried: int | None) -> Constraints | None:
@@ -105,13 +223,13 @@ def _by_block(build: "_Building", tried: int | None) -> Constraints | None:
     return build.sparse(plan, shared)
 
 
-def constraints_by_direction(workload: Workload, metric: Metric, share: Fraction) -> Constraints:
+def constraints_by_direction(workload: Workload, metric: Metric, budget: Fraction) -> Constraints:
     """A stricter system that is always small: along each attribute, what every block needs by itself, added up."""
     from scipy.sparse import csr_array
 
     alone = [Workload(workload.universe, (block,), ()) for block in workload.blocks]
     loads = [[_need(one, along, axes) for one in alone] for axes, along in _directions(metric)]
-    pairs = SparsePairs(csr_array(np.array(loads)), np.full(len(loads), float(share)))
+    pairs = SparsePairs(csr_array(np.array(loads)), np.full(len(loads), float(budget)))
     return Constraints(pairs, workload.block_of, by_row=False)
 
 
@@ -155,7 +273,7 @@ class Searched:
     """The pairs found so far, and where more are found."""
 
     build: "_Building"
-    search: Search
+    search: ConstraintSearch
     pool: Pool
 
     def more(self, precision: Floats) -> tuple[Constraints | None, float]:
@@ -173,10 +291,10 @@ class Searched:
 class _Building:
     workload: Workload
     metric: Metric
-    share: Fraction
+    budget: Fraction
     spent: Cost | None
 
-    def searched(self, search: Search, pool: Pool) -> Constraints | None:
+    def searched(self, search: ConstraintSearch, pool: Pool) -> Constraints | None:
         """The pairs of a pool, to which others may be added."""
         rows = np.arange(self.workload.rows, dtype=np.int64)
         found = self.dense(pooled(pool)) or self.sparse(pooled(pool), rows)
@@ -198,7 +316,7 @@ class _Building:
         if len(cells) * rows > MAX_LINES:
             return None
         places = places.reshape(-1)
-        limits = np.concatenate([limits_of(self.metric, self.share, self.spent, *pair) for pair in pairs])
+        limits = np.concatenate([limits_of(self.metric, self.budget, self.spent, *pair) for pair in pairs])
         lines = np.ascontiguousarray(workload.columns(cells).T, dtype=np.float64)
         used_up = np.flatnonzero(limits <= 0)
         apart = used_up[workload.differences(i[used_up], j[used_up])[0][:1]]
@@ -219,7 +337,7 @@ class _Building:
         limits: list[Floats] = [np.zeros(0)]
         entries = seen = 0
         for i, j in plan.pairs(max(1, min(1 << 13, ENTRIES_AT_ONCE // self.workload.width))):
-            limit = limits_of(self.metric, self.share, self.spent, i, j)
+            limit = limits_of(self.metric, self.budget, self.spent, i, j)
             asks = np.isfinite(limit)
             i, j, limit = i[asks], j[asks], limit[asks]
             pair, row, amount = self.workload.differences(i, j)

@@ -1,24 +1,27 @@
-"""All methods side by side for the same questions: what each would give, and what it would take to find out.
+"""All methods side by side for the same queries: what each would give, and what it would take to find out.
 
 Every line is a certified plan; `auto` takes the first of the best.
 """
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from dxprivacy.errors import NotCertified, UsageError
-from dxprivacy.mechanisms.linear.planning.methods import MAKERS, preferred, try_maker
+from dxprivacy.errors import NotCertified, SeparatesIdentical, UsageError
+from dxprivacy.mechanisms.linear.planning.methods import MAKERS, best_of_own_rows, preferred, try_maker
+from dxprivacy.mechanisms.linear.planning.planner import finish, prepare
 from dxprivacy.mechanisms.linear.planning.problem import Candidate, Task
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.with_other import along
 from dxprivacy.privacy import largest_loss
-from dxprivacy.wording import columns, digits, percent, tag, wrap
+from dxprivacy.queries.asking import table
+from dxprivacy.wording import digits
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedMethod:
     """One method's plan in figures; `refused` says why it has none."""
 
     method: str
@@ -47,7 +50,7 @@ class Compared:
         }
 
 
-def compare_methods(task: Task) -> list[Compared]:
+def compare_methods(task: Task) -> list[ComparedMethod]:
     """One line for each method, in the order of the list.
 
     >>> from fractions import Fraction
@@ -87,26 +90,28 @@ def compare_methods(task: Task) -> list[Compared]:
     best = preferred(task, simplest, [c for c, _ in found.values() if not c.measured.as_asked]).method
     least = min(task.loss_of(task.effective(candidate)) for candidate, _ in found.values())
     lines = [_line(task, c, seconds, floor, least, best=name == best) for name, (c, seconds) in found.items()]
-    return lines + [Compared(name, seconds, refused=why) for name, (why, seconds) in refused.items()]
+    return lines + [ComparedMethod(name, seconds, refused=why) for name, (why, seconds) in refused.items()]
 
 
 def _require_methods(task: Task) -> None:
     """What is accounted as a whole is counted in one way only."""
-    firsts = {start for _, start in task.workload.wholes}
-    asked = [answer.question for answer in task.workload.answers if firsts & set(answer.rows)]
+    firsts = {start for _, start in task.workload.proportional}
+    asked = [answer.query for answer in task.workload.answers if firsts & set(answer.rows)]
     if asked:
         title = task.workload.titles[asked[0]]
         raise UsageError(
             "people and maps are counted in one way only: there are no methods to compare",
-            where=f"question “{title}”",
-            hints=[("dxp plan …", "without --compare plans it"), ("--compare", "of the other questions alone")],
+            where=f"query “{title}”",
+            hints=[("dxp plan …", "without --compare plans it"), ("--compare", "of the other queries alone")],
         )
 
 
-def _line(task: Task, found: Candidate, seconds: float, floor: float | None, least: float, *, best: bool) -> Compared:
+def _line(
+    task: Task, found: Candidate, seconds: float, floor: float | None, least: float, *, best: bool
+) -> ComparedMethod:
     widths = [e.half_width for e in task.errors(found)]
     misses, loss = task.merit(found)
-    return Compared(
+    return ComparedMethod(
         found.method,
         seconds,
         float(median(widths)),
@@ -125,28 +130,64 @@ def _relative(task: Task, found: Candidate, loss: float, least: float) -> float:
     return task.loss.times(loss, least, weight)
 
 
-def compare_lines(lines: Sequence[Compared]) -> list[str]:
-    """The table on the screen, the best method marked."""
-    targets = any(line.missed for line in lines)
-    head = ["", "method", "median ± 95 %", "worst ± 95 %", "missed", "error", "worst case", "gap", "seconds"]
-    table = [[tag("dim", cell) for cell in head]]
-    for line in lines:
-        if line.refused:
-            continue
-        mark = tag("good", "✓") if line.best else ""
-        gap = "?" if line.gap is None else percent(line.gap) if line.gap >= 1e-6 else "0 %"
-        worst = "no limit" if math.isinf(line.worst_case) else f"ε {digits(line.worst_case)}"
-        row = [mark, line.method, digits(line.median_95), digits(line.worst_95), str(line.missed)]
-        table.append([*row, f"{line.relative:.3f}×", worst, gap, f"{line.seconds:.2f}"])
-    if not targets:
-        table = [row[:4] + row[5:] for row in table]
-    out = columns(table, "llrrrrrrr" if targets else "llrrrrrr")
-    for line in lines:
-        if line.refused:
-            out.append(tag("dim", f"  {line.method}: {line.refused}"))
-    text = (
-        "error: of all answers together, each measured by its target or by standard DP, relative to the least. gap: "
-        "how far above the best Laplace plan for these rows, at most; ? where nobody knows. Marked is what auto takes: "
-        "other rows than those asked for only where the error is a tenth less."
-    )
-    return out + [tag("dim", part) for part in wrap(text, 96)]
+# -- What a change of policy means for answers: the error of each attribute's table of counts, before and after --------
+# A table by one attribute moves only along that attribute, so its error follows from that attribute's own metric,
+# whether attributes are combined by sum or by maximum; where records may be absent, so they may along the attribute.
+
+
+MAX_VALUES = 5_000
+
+
+@dataclass(frozen=True)
+class TableError:
+    """The 95 % half-width of the counts by one attribute: the best and the worst of them; 0 is exact."""
+
+    least: float
+    most: float
+
+    def __str__(self) -> str:
+        if self.most == 0:
+            return "exact"
+        low, high = digits(self.least), digits(self.most)
+        return f"± {high}" if low == high else f"± {low} – {high}"
+
+
+@dataclass(frozen=True)
+class Gained:
+    """The error of `count by NAME` under two policies; None where the policy does not allow the table."""
+
+    query: str
+    before: TableError | None
+    after: TableError | None
+
+    def __str__(self) -> str:
+        return f"{self.before or 'no table'} → {self.after or 'no table'}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: least and most half-width, or null."""
+        sides = {"before": self.before, "after": self.after}
+        widths = {side: [error.least, error.most] if error else None for side, error in sides.items()}
+        return {"query": self.query, "half_width_95": widths}
+
+
+def errors_gained(before: Metric, after: Metric) -> dict[str, Gained]:
+    """For every attribute that both policies have, the error of its table; very large tables are left out.
+
+    >>> from dxprivacy import metrics
+    >>> print(*errors_gained(metrics.constant(3, 1), metrics.constant(3, 2)).values())
+    ± 6 → ± 3
+    """
+    old, new = ({m.universe.names[0]: m for m in along(d) or ()} for d in (before, after))
+    shared = [n for n in old if n in new and max(m[n].universe.size for m in (old, new)) <= MAX_VALUES]
+    return {n: Gained(str(table(n)), table_error(old[n]), table_error(new[n])) for n in shared}
+
+
+def table_error(metric: Metric) -> TableError | None:
+    """The error of the counts of all values of one attribute, with the whole of its budget."""
+    try:
+        asked, task = prepare(table(*metric.universe.names), metric)
+        plan = finish(asked, task, best_of_own_rows(task)[0])
+    except (SeparatesIdentical, NotCertified):
+        return None
+    widths = [error.half_width for error in plan.errors]
+    return TableError(min(widths), max(widths))

@@ -22,11 +22,11 @@ from dxprivacy.mechanisms.linear.planning.constraints import (
 )
 from dxprivacy.mechanisms.linear.planning.problem import Candidate, Proposal, Task
 from dxprivacy.mechanisms.linear.strategies.other_rows import (
-    by_consistent_noise,
+    by_k_norm_noise,
     by_shifting,
     by_strategy,
-    may_be_consistent,
     may_be_shifted,
+    may_use_k_norm,
     may_use_strategy,
     quickly_shifted,
     redundant,
@@ -41,7 +41,7 @@ WORTH_IT = 1 - 1 / 1.1**2  # of the squared error: other rows must lower the err
 _BY_FAR = 1 - 1 / 2.0**2  # half the error, at least
 _SEARCHES = 40  # for pairs that are not yet among the constraints
 _SHORT = 1 + 1e-8  # of a pair's limit: not worth another search
-_RIVALS = ("matrix", "consistent")
+_RIVALS = ("matrix", "k-norm")
 CLOSE = 1e-6  # a gap at which nothing is left to be gained
 MAX_NEWTON = 30_000_000_000  # operations of one Newton step: about 2,000 rows
 MAX_NEWTON_AUTO = 1_000_000_000  # about 700 rows: some seconds in all
@@ -97,7 +97,7 @@ def best_of_all(task: Task) -> Candidate:
     Other rows than those asked for are taken where the error is a tenth less: their answers are not whole numbers.
     """
     simple = simplest(task)
-    if redundant(task):  # more questions than there is to know: other rows win by far, if there are any
+    if redundant(task):  # more queries than there is to know: other rows win by far, if there are any
         found = _instead(task, simple)
         merit = _merit(task, found[0]) if found else None
         if merit is not None and task.better(merit, task.merit(simple), by=_BY_FAR):
@@ -123,7 +123,7 @@ def preferred(task: Task, own: Candidate, others: Iterable[Candidate]) -> Candid
 
 
 def _without_noisier(task: Task, others: Iterable[Candidate]) -> list[Candidate]:
-    """Of independent and of consistent noise the one that errs less: neither has to be worth it beside the other."""
+    """Of independent and of k-norm noise the one that errs less: neither has to be worth it beside the other."""
     found = list(others)
     rivals = [(other, merit) for other in found if other.method in _RIVALS and (merit := _merit(task, other))]
     for one, merit in rivals:
@@ -157,7 +157,7 @@ def best_of_own_rows(task: Task) -> tuple[Candidate, float | None]:
     """The best certified scales for the rows that were asked for, and a lower bound on the loss of any.
 
     Once the gap is closed and no targets are given, no method can gain anything: the rest is not tried.  With targets
-    the number that are met comes first, which is no convex question, so all are tried.
+    the number that are met comes first, which is not a convex problem, so all are tried.
     """
     best: Candidate | None = None
     floor: float | None = None
@@ -181,7 +181,7 @@ def best_of_own_rows(task: Task) -> tuple[Candidate, float | None]:
 
 def _same_scale(task: Task) -> Iterator[Proposal]:
     """Strategy 2: one scale, in the answers' units, equal to the joint sensitivity; exact, rounded up once."""
-    exact = Fraction(task.even_bound.upper) / task.share
+    exact = Fraction(task.even_bound.upper) / task.budget
     if task.spent is not None:
         exact = max(exact, Fraction(task.growth_beside_spent * _SAFETY))
     by_relative = {r: round_up(exact * Fraction(r)) if r else 0.0 for r in set(task.even_scales)}
@@ -194,10 +194,10 @@ def _same_scale(task: Task) -> Iterator[Proposal]:
 def _table_by_table(task: Task) -> Iterator[Proposal]:
     """One scale for each table, where pairs are too many: along each attribute what tables need alone adds up."""
     next(_same_scale(task))  # refuses where nothing is left
-    system = constraints_by_direction(task.workload, task.metric, task.share)
+    system = constraints_by_direction(task.workload, task.metric, task.budget)
     w, _ = _least_loss(task, system)
     scales = _as_scales(task, w, system)
-    together = float(max_ratio(LaplaceCost(task.workload, scales), task.metric).upper / task.share)
+    together = float(max_ratio(LaplaceCost(task.workload, scales), task.metric).upper / task.budget)
     yield Proposal(np.where(scales > 0, np.maximum(scales * min(together * _SAFETY, 1.0), task.targets), 0.0))
 
 
@@ -395,8 +395,8 @@ def _by_strategy(task: Task, own: Candidate | None) -> Iterator[Proposal]:
     return by_strategy(task, own or simplest(task))
 
 
-def _by_consistent_noise(task: Task, own: Candidate | None) -> Iterator[Proposal]:
-    return by_consistent_noise(task, own or simplest(task))
+def _by_k_norm_noise(task: Task, own: Candidate | None) -> Iterator[Proposal]:
+    return by_k_norm_noise(task, own or simplest(task))
 
 
 def _by_shifting(task: Task, own: Candidate | None) -> Iterator[Proposal]:
@@ -411,6 +411,6 @@ MAKERS: tuple[Maker, ...] = (
     Maker("psa", _has_system, _psa, in_auto=_few_rounds),
     Maker("equal-split", _has_system, _equal_split, in_auto=_never),  # filling in its proportions is never worse
     Maker("matrix", may_use_strategy, instead=_by_strategy),
-    Maker("consistent", may_be_consistent, instead=_by_consistent_noise),
+    Maker("k-norm", may_use_k_norm, instead=_by_k_norm_noise),
     Maker("biased", may_be_shifted, instead=_by_shifting, in_auto=quickly_shifted),
 )

@@ -1,4 +1,4 @@
-"""What new answers may take of a pair: the granted share of d(i, j), or what earlier releases left of it."""
+"""What new answers may take of a pair: the granted fraction of d(i, j), or what earlier releases left of it."""
 
 from fractions import Fraction
 
@@ -11,10 +11,10 @@ from dxprivacy.privacy.costs import Cost
 _NOTHING = 2.0**-30  # of a pair's budget: what roundings leave of it is not worth an answer
 
 
-def limits_of(metric: Metric, share: Fraction, spent: Cost | None, i: Ints, j: Ints) -> Floats:
+def limits_of(metric: Metric, budget: Fraction, spent: Cost | None, i: Ints, j: Ints) -> Floats:
     """What new answers may take of some pairs; infinite where the policy asks for nothing."""
     d = metric.pairwise(i, j)
-    limits = d * float(share)
+    limits = d * float(budget)
     if spent is None:
         return limits
     finite = np.isfinite(d)

@@ -17,7 +17,7 @@ _HALF = "half as many records mean twice the error"
 def notes(plan: PlanFacts) -> list[str]:
     """Sentences, none twice."""
     found: dict[str, None] = {}
-    for asked in plan.questions.questions:
+    for asked in plan.queries.queries:
         if isinstance(asked, OfNumbers):
             found |= dict.fromkeys([*_imputed(plan, asked), *_in_cells(resolve(asked.of, plan.metric.universe))])
         found |= dict.fromkeys(asked.remarks(plan.metric.universe))
@@ -28,7 +28,7 @@ def notes(plan: PlanFacts) -> list[str]:
     for answer in plan.workload.answers:
         if answer.recipe.bias:
             most = f"{digits(float(answer.recipe.bias))} {answer.unit}".rstrip()
-            title = plan.workload.titles[answer.question]
+            title = plan.workload.titles[answer.query]
             included = "errors include it" if plan.records or answer.recipe.is_mean else _NOT_INCLUDED
             found[f"{title}: numbers are rounded to steps, by at most {most} per record; {included}"] = None
     found |= dict.fromkeys(_sizes(plan))
@@ -46,7 +46,7 @@ def _sizes(plan: PlanFacts) -> list[str]:
         return []
     titles = plan.workload.titles
     out: list[str] = []
-    asked = ((a.recipe, titles[a.question]) for a in plan.workload.answers)
+    asked = ((a.recipe, titles[a.query]) for a in plan.workload.answers)
     recipes = {((r.noun, r.assumed), title): part for r, title in asked if (part := r.part) is not None}
     for noun, assumed in dict.fromkeys(kind for kind, _ in recipes):
         parts = {title: part for (kind, title), part in recipes.items() if kind == (noun, assumed)}

@@ -1,43 +1,156 @@
-"""From questions and a policy to a certified plan.  Never sees data."""
+"""From queries and a policy to a certified plan.  Never sees data."""
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from dxprivacy.errors import Hint, QuestionError, UsageError
+import numpy as np
+
+from dxprivacy.errors import Hint, QueryError, UsageError
 from dxprivacy.exact.answer_grid import require_room
+from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.rounding import is_whole
+from dxprivacy.mechanisms.linear.estimators.measured import target_scales
 from dxprivacy.mechanisms.linear.plan import Plan, require_few
 from dxprivacy.mechanisms.linear.plan_facts import Proof
-from dxprivacy.mechanisms.linear.planning.methods import MAKERS, best_of_all, try_maker
+from dxprivacy.mechanisms.linear.planning.methods import MAKERS, best_of_all, best_of_own_rows, try_maker
 from dxprivacy.mechanisms.linear.planning.problem import Candidate, Task
-from dxprivacy.mechanisms.linear.planning.proportional_shares import planned_with_wholes
 from dxprivacy.mechanisms.linear.planning.smoothing_widths import with_widths
-from dxprivacy.mechanisms.planning_target import target
+from dxprivacy.mechanisms.planned import target
 from dxprivacy.metrics import Metric
 from dxprivacy.optimize.deadline import Watch
-from dxprivacy.optimize.objectives import LOSSES
+from dxprivacy.optimize.objectives import OBJECTIVES
 from dxprivacy.optimize.strategies import Effort
 from dxprivacy.policy import Policy
-from dxprivacy.privacy.budget_fraction import parse_share, require_spent
+from dxprivacy.privacy.certificate import separates
 from dxprivacy.privacy.costs import Cost
+from dxprivacy.privacy.proportional_costs import laplace_cost, whole_of
+from dxprivacy.privacy.proportional_loss import ProportionalLoss
+from dxprivacy.privacy.repair import Allowance, parse_budget, repaired, require_spent
 from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.asking import gather
-from dxprivacy.queries.recognized_tables import recognized
+from dxprivacy.queries.query import placed
+from dxprivacy.queries.strategy_rows import recognized
+from dxprivacy.universe.blocks import Block
 from dxprivacy.universe.workload import Workload
 
+# -- Plans in which people or maps are accounted as a whole beside other rows: which part of the policy each gets ------
+# Squared errors of rows are A / x^2 for the part x that they get, those of a whole B / y^2: the least sum under x + y +
+# ... = budget has parts as the cube roots of A, B, ...  A whole that has reached its target gives the rest to the rows.
+# A map takes parts of distances between places only, so that rows about other attributes may have all of the budget
+# beside it: both ways are tried.  All parts are proposals: what comes out is certified together.
+
+
+AS_A_WHOLE = "as a whole"
+_LEAST = Fraction(1, 1 << 40)
+
+
+def planned_with_proportional(task: Task, choose: Callable[[Task], Candidate]) -> Candidate:
+    """Certified scales for rows, as some method chooses them, and for what is accounted as a whole."""
+    workload = task.workload
+    proportional = [_Whole(task, block, start) for block, start in workload.proportional]
+    rows = None if workload.by_pairs is None else replace(task, workload=workload.by_pairs)
+    if rows is None:
+        return _certified(task, _scales(task, proportional, 0.0), AS_A_WHOLE)
+    _ = rows.even_bound  # refuses what no noise could make private
+    first = _as_asked(rows, choose)
+    apart = _scales(task, proportional, 0.0)
+    apart[~workload.in_proportional] = first.scales
+    shared = _scales(task, proportional, math.cbrt(rows.loss_of(first.scales) * float(task.budget) ** 2))
+    left = task.budget - _taken(task, shared)
+    rest = _as_asked(replace(rows, budget=max(left, task.budget * _LEAST)), choose)
+    shared[~workload.in_proportional] = rest.scales
+    found = [_certified(task, shared, rest.method, rest.about), _certified(task, apart, first.method, first.about)]
+
+    def loss(one: Candidate) -> float:
+        scales = np.array(one.scales)
+        return rows.loss_of(scales[~workload.in_proportional]) + math.fsum(
+            whole.loss_of(scales) for whole in proportional
+        )
+
+    return min(found, key=loss)
+
+
+def _scales(task: Task, proportional: "list[_Whole]", beside: float) -> Floats:
+    """Scales of proportional costs: parts of the budget as cube roots of their losses, next to `beside` of the rows."""
+    scales, together = np.zeros(task.workload.rows), beside + math.fsum(whole.root for whole in proportional)
+    for whole in proportional:
+        part = max(float(task.budget) * whole.root / together, 2.0**-40) if whole.root else 1.0
+        scales[whole.places] = np.maximum(whole.scales / part, whole.targets)
+    return scales
+
+
+def _taken(task: Task, scales: Floats) -> Fraction:
+    """The part of the policy that all proportional costs together take, at most."""
+    parts = [whole_of(b).part(scales[start : start + b.rows], task.metric) for b, start in task.workload.proportional]
+    return Fraction(sum(parts, ProportionalLoss()).most)
+
+
+def _certified(task: Task, scales: Floats, method: str, about: str = "") -> Candidate:
+    allowance, workload = Allowance(task.metric, task.budget, task.spent), task.workload
+    found, certificate = repaired(scales, lambda s: laplace_cost(workload, s, task.metric), allowance, workload)
+    return Candidate(method, tuple(found.tolist()), certificate, task.as_asked, about)
+
+
+def _as_asked(task: Task, choose: Callable[[Task], Candidate]) -> Candidate:
+    """The rows as they are asked: beside what is accounted as a whole no others are put in their place."""
+    found = choose(task)
+    return found if found.measured.as_asked else best_of_own_rows(task)[0]
+
+
+def _title(task: Task, row: int) -> str:
+    """The query that a row belongs to, in words."""
+    asked = next(answer.query for answer in task.workload.answers if row in answer.rows)
+    return task.workload.titles[asked]
+
+
+class _Whole:
+    """One of them: scales that take the whole policy, how much these err, and what is good enough."""
+
+    def __init__(self, task: Task, block: Block, start: int) -> None:
+        whole, self.places = whole_of(block), slice(start, start + block.rows)
+        with placed(_title(task, start)):
+            proposed = whole.proposed(task.metric)
+            part = whole.part(proposed, task.metric).most
+        if part == math.inf:
+            near = whole.closest(task.metric)
+            raise separates(task.workload, task.metric, None if near is None else near.pair)
+        self.scales: Floats = proposed * float(part)
+        self._weights, self.targets = np.ones(block.rows), np.zeros(block.rows)
+        for answer in task.workload.answers:
+            (row, *_) = answer.rows
+            if start <= row < start + block.rows:
+                self._weights[row - start] = float(answer.weight)
+                self.targets[row - start] = target_scales(answer, task.records).get(row, 0.0)
+        self._reference = float(whole.changed or 1)
+        self.root = math.cbrt(self._loss(self.scales))
+
+    def loss_of(self, scales: Floats) -> float:
+        """How much scales of all rows of a workload err here."""
+        return self._loss(scales[self.places])
+
+    def _loss(self, scales: Floats) -> float:
+        return float(self._weights @ (scales / self._reference) ** 2)
+
+
+# -- From queries and a policy to a certified plan ---------------------------------------------------------------------
+
+
 METHODS = ("auto", *(maker.name for maker in MAKERS))
-_KNOWN_LOSSES = {"auto": tuple(LOSSES), "optimal": tuple(LOSSES), "biased": ("l2", "l1")}
+_KNOWN_OBJECTIVES = {"auto": tuple(OBJECTIVES), "optimal": tuple(OBJECTIVES), "biased": ("squared", "absolute")}
 
 
 def make_plan(
-    questions: Any,
+    queries: Any,
     policy: Policy | Metric,
     *,
     method: str = "auto",
-    loss: str = "l2",
-    share: object = 1,
-    rows: int | None = None,
+    objective: str = "squared",
+    budget: object = "100%",
+    n_records: int | None = None,
     title: str = "",
     dataset: str = "",
     spent: Cost | None = None,
@@ -47,9 +160,9 @@ def make_plan(
 ) -> Plan:
     """The least noise we know that keeps the policy, or a metric of one's own.
 
-    `loss` is what `method="auto"` and `"optimal"` make least: squared errors, absolute errors, the largest one, or the
-    geometric mean, each row measured by its target or by standard DP.  `spent` is what was released before (such as
-    `ledger.spent`): the plan then fits beside it on every pair.  All work is counted, so that the same question has
+    `objective` is what `method="auto"` and `"optimal"` make least: squared errors, absolute errors, the largest one, or
+    the geometric mean, each row measured by its target or by standard DP.  `spent` is what was released before (such as
+    `ledger.spent`): the plan then fits beside it on every pair.  All work is counted, so that the same query has
     the same plan, with the same numpy and scipy, on a machine that is busy, too; `seconds` may stop it earlier with the
     best certified plan so far, and the plan says so.  `thorough` searches longer for other rows to count.  `progress`
     is told how far the error is above the best plan's, at most.
@@ -59,43 +172,55 @@ def make_plan(
     >>> plan.scales, plan.certificate.ratio
     ((10.0,), Fraction(1, 1))
     """
-    _require_method(method, loss)
+    _require_method(method, objective)
     metric, title, dataset = target(policy, title, dataset)
     watch = Watch(seconds, progress)
     asked, task = prepare(
-        questions, metric, loss=loss, share=share, rows=rows, spent=spent, watch=watch, effort=_effort(method, thorough)
+        queries,
+        metric,
+        objective=objective,
+        budget=budget,
+        n_records=n_records,
+        spent=spent,
+        watch=watch,
+        effort=_effort(method, thorough),
     )
-    found = planned_with_wholes(task, partial(chosen, method=method)) if task.workload.wholes else chosen(task, method)
+    found = (
+        planned_with_proportional(task, partial(chosen, method=method))
+        if task.workload.proportional
+        else chosen(task, method)
+    )
     return finish(asked, task, found, title=title, dataset=dataset, planner=method)
 
 
 def prepare(
-    questions: Any,
+    queries: Any,
     metric: Metric,
     *,
-    loss: str = "l2",
-    share: object = 1,
-    rows: int | None = None,
+    objective: str = "squared",
+    budget: object = "100%",
+    n_records: int | None = None,
     spent: Cost | None = None,
     watch: Watch | None = None,
     effort: Effort = "quick",
 ) -> tuple[Stack, Task]:
     """What is asked, bound to the policy and checked: everything that can be wrong with it is found here."""
-    granted = parse_share(share)
+    granted = parse_budget(budget)
     before = require_spent(spent, metric)
-    asked = gather(questions)
-    require_few(asked.questions)
+    asked = gather(queries)
+    require_few(asked.queries)
     asked.require_honest(metric.universe)
     asked = recognized(asked, metric.universe)
-    rows = metric.universe.max_records if rows is None else rows  # where n is private: errors for that many
-    asked = with_widths(asked, metric, granted, rows if is_whole(rows) else None)
+    if n_records is None:
+        n_records = metric.universe.max_records  # where n is private: errors for that many
+    asked = with_widths(asked, metric, granted, n_records if is_whole(n_records) else None)
     workload = asked.on(metric.universe)
-    _require_rows(workload, rows)
-    rows = None if rows is None else int(rows)
-    if rows is not None:
-        require_room(workload.largest, workload.universe.max_records or rows, where="plan")
-    task = Task(workload, metric, granted, rows, LOSSES[loss], before, watch or Watch(), effort)
-    if not workload.wholes:
+    _require_rows(workload, n_records)
+    n_records = None if n_records is None else int(n_records)
+    if n_records is not None:
+        require_room(workload.largest, workload.universe.max_records or n_records, where="plan")
+    task = Task(workload, metric, granted, n_records, OBJECTIVES[objective], before, watch or Watch(), effort)
+    if not workload.proportional:
         _ = task.even_bound  # refuses what no noise could make private
     return asked, task
 
@@ -113,11 +238,11 @@ def finish(
 ) -> Plan:
     """Certified scales as a plan."""
     plan = Plan(
-        questions=asked,
+        queries=asked,
         workload=task.workload,
         metric=task.metric,
         scales=found.scales,
-        share=task.share,
+        budget=task.budget,
         method=found.method,
         records=task.records,
         title=title,
@@ -144,25 +269,25 @@ def _effort(method: str, thorough: bool) -> Effort:
     return "thorough" if thorough else "search" if method == "matrix" else "quick"
 
 
-def _require_method(method: str, loss: str) -> None:
+def _require_method(method: str, objective: str) -> None:
     if method not in METHODS:
         raise UsageError(f"no method “{method}”", hints=[f"one of {', '.join(METHODS)}"])
-    if loss not in _KNOWN_LOSSES.get(method, ("l2",)):
-        hints: list[Hint | str] = [f"one of {', '.join(LOSSES)}", ('method="optimal"', "knows losses")]
-        raise UsageError(f"no loss “{loss}” for method “{method}”", hints=hints)
+    if objective not in _KNOWN_OBJECTIVES.get(method, ("squared",)):
+        hints: list[Hint | str] = [f"one of {', '.join(OBJECTIVES)}", ('method="optimal"', "accepts every objective")]
+        raise UsageError(f"no objective “{objective}” for method “{method}”", hints=hints)
 
 
-def _require_rows(workload: Workload, rows: int | None) -> None:
-    if rows is not None and (not is_whole(rows) or rows < 0):
-        raise UsageError(f"rows is {rows!r}; the number of records is a whole number")
+def _require_rows(workload: Workload, n_records: int | None) -> None:
+    if n_records is not None and (not is_whole(n_records) or n_records < 0):
+        raise UsageError(f"n_records is {n_records!r}; the number of records is a whole number")
     needs = any(a.recipe.is_mean for a in workload.answers)
-    if needs and not rows:
+    if needs and not n_records:
         if workload.universe.people is not None:
-            raise QuestionError(
+            raise QueryError(
                 "the error of a mean depends on how many rows there are, which is private: say how many people",
-                hints=[("--people 1000", "of people: in Python rows=…, how many rows of theirs count at most")],
+                hints=[("--people 1000", "of people: in Python n_records=…, how many rows of theirs count at most")],
             )
-        raise QuestionError(
+        raise QueryError(
             "the error of a mean depends on the number of records, which is public",
-            hints=[("--rows 20000", "in Python: rows=20000")],
+            hints=[("--n-records 20000", "in Python: n_records=20000")],
         )

@@ -1,4 +1,4 @@
-"""What is to be planned: rows, policy, share, what was spent, targets and weights; and what makes a plan good.
+"""What is to be planned: rows, policy, budget, what was spent, targets and weights; and what makes a plan good.
 
 Nothing leaves planning but through `Task.certified`.
 """
@@ -15,23 +15,21 @@ import numpy as np
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Bools, Floats
 from dxprivacy.exact.rounding import round_up
-from dxprivacy.mechanisms.linear.estimators.expected_errors import all_expected, target_scales
-from dxprivacy.mechanisms.linear.estimators.measured import AsAsked, Measured
+from dxprivacy.mechanisms.linear.estimators.measured import AsAsked, Measured, all_expected, target_scales
 from dxprivacy.mechanisms.linear.planning.constraints import Constraints, constraints
 from dxprivacy.mechanisms.linear.planning.pair_limits import limits_of
-from dxprivacy.mechanisms.linear.planning.standard_dp import standard_sensitivities
+from dxprivacy.mechanisms.linear.planning.standard_quantiles import standard_sensitivities
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.closed_forms import Constant
 from dxprivacy.metrics.with_other import present
 from dxprivacy.optimize.deadline import Watch
-from dxprivacy.optimize.objectives import SQUARED, Loss
+from dxprivacy.optimize.objectives import SQUARED, Objective
 from dxprivacy.optimize.strategies import Effort
 from dxprivacy.privacy import Bound, cover, max_ratio
-from dxprivacy.privacy.certificate import Certificate
+from dxprivacy.privacy.certificate import Certificate, nothing_left, separates
 from dxprivacy.privacy.costs import Cost, LaplaceCost
-from dxprivacy.privacy.refusals import nothing_left, separates
 from dxprivacy.privacy.repair import Allowance, repaired, together
-from dxprivacy.universe.answers import ErrorOf, Law
+from dxprivacy.universe.answers import Distribution, ErrorOf
 from dxprivacy.universe.blocks import Block
 from dxprivacy.universe.blocks.block import ENTRIES_AT_ONCE, classes_of_rows
 from dxprivacy.universe.workload import Workload
@@ -83,9 +81,9 @@ class Task:
 
     workload: Workload
     metric: Metric
-    share: Fraction
+    budget: Fraction
     records: int | None = None
-    loss: Loss = SQUARED
+    loss: Objective = SQUARED
     spent: Cost | None = None
     watch: Watch = field(default_factory=Watch)
     effort: Effort = "quick"  # how long to search for other rows
@@ -110,7 +108,7 @@ class Task:
     def weights(self) -> Floats:
         """Per row how many times its squared error counts: the largest weight of the answers made of it.
 
-        Weights compare questions with one another: where all are the same, there are none.
+        Weights compare queries with one another: where all are the same, there are none.
         """
         objects = {id(a.weight): a.weight for a in self.workload.answers}  # fractions are slow to hash, and shared
         weighed = {w: float(w) for w in objects.values()}
@@ -135,7 +133,7 @@ class Task:
 
     @cached_property
     def reference(self) -> Floats:
-        """What a row's scale is measured by: its target, or its question's sensitivity in standard DP.
+        """What a row's scale is measured by: its target, or its query's sensitivity in standard DP.
 
         A row that is there for others is measured by these: the sizes of groups by the ranks that they move.
         """
@@ -184,7 +182,7 @@ class Task:
     @cached_property
     def system(self) -> Constraints | None:
         """The covering pairs as linear constraints, where they are few enough."""
-        return constraints(self.workload, self.metric, self.share, self.spent)
+        return constraints(self.workload, self.metric, self.budget, self.spent)
 
     def keep(self, system: Constraints | None) -> None:
         """Where pairs are searched for: those that one method found serve the others too; None for no system."""
@@ -227,7 +225,7 @@ class Task:
         for i, j in plan.pairs(1 << 13):
             asks = np.isfinite(self.metric.pairwise(i, j))
             i, j = i[asks], j[asks]
-            load, limits = cost.pairwise(i, j), limits_of(self.metric, self.share, self.spent, i, j)
+            load, limits = cost.pairwise(i, j), limits_of(self.metric, self.budget, self.spent, i, j)
             moved = load > 0
             if (used_up := moved & (limits <= 0)).any():
                 at = int(used_up.argmax())
@@ -237,7 +235,7 @@ class Task:
 
     def _growth_by_walks(self, cost: LaplaceCost) -> float:
         """The same where pairs are searched for: the pair that is short of most says how much more it takes."""
-        growth = float(self.even_bound.upper / self.share)
+        growth = float(self.even_bound.upper / self.budget)
         for _ in range(_SHORT_PAIRS):
             scaled = LaplaceCost(self.workload, cost.scales * growth)
             pair = max_ratio(together(scaled, self.spent), self.metric).witness
@@ -260,7 +258,7 @@ class Task:
         if not measured.as_asked and most and rows.largest * most >= _ROOM:
             raise NotCertified("too many records for counts on so fine a grid", hints=['method="optimal"'])
         proposed: Floats = np.asarray(proposal.scales, dtype=np.float64)
-        allowance = Allowance(self.metric, self.share, self.spent)
+        allowance = Allowance(self.metric, self.budget, self.spent)
         scales, certificate = repaired(proposed, lambda s: measured.cost(s, self.metric), allowance, self.workload)
         return Candidate(method, tuple(scales.tolist()), certificate, measured, proposal.about)
 
@@ -275,22 +273,29 @@ class Task:
 
     def errors(self, found: Noisy) -> tuple[ErrorOf, ...]:
         """The expected error of every answer."""
-        laws, shifts = self._noise(found)
-        return all_expected(self.workload, laws, self.records, shifts)
+        distributions, shifts = self._noise(found)
+        return all_expected(self.workload, distributions, self.records, shifts)
 
-    def _noise(self, found: Noisy) -> tuple[Sequence[Law | float], Sequence[float] | None]:
+    def _noise(self, found: Noisy) -> tuple[Sequence[Distribution | float], Sequence[float] | None]:
         if found.measured.as_asked:
             return found.scales, None
-        return found.measured.laws(found.scales), found.measured.shifts
+        return found.measured.distributions(found.scales), found.measured.shifts
 
     def effective(self, found: Noisy) -> Floats:
         """Per row asked for the scale whose noise would err as much as what it gets, bias included."""
         if found.measured.as_asked:
             return np.asarray(found.scales)
-        laws, shifts = self._noise(found)
-        moved: Floats = np.zeros(len(laws)) if shifts is None else np.array(shifts) * (self.records or 0)
-        sizes: Floats = np.array([law.mean_absolute if not isinstance(law, float) else law for law in laws])
-        squares: Floats = np.array([law.variance if not isinstance(law, float) else 0.0 for law in laws])
+        distributions, shifts = self._noise(found)
+        moved: Floats = np.zeros(len(distributions)) if shifts is None else np.array(shifts) * (self.records or 0)
+        sizes: Floats = np.array(
+            [
+                distribution.mean_absolute if not isinstance(distribution, float) else distribution
+                for distribution in distributions
+            ]
+        )
+        squares: Floats = np.array(
+            [distribution.variance if not isinstance(distribution, float) else 0.0 for distribution in distributions]
+        )
         return self.loss.size(squares, sizes, moved)
 
     def loss_of(self, scales: Sequence[float] | Floats) -> float:

@@ -1,9 +1,9 @@
-"""How far to smooth a question that leaves it open: from public numbers alone, so that it is known before spending.
+"""How far to smooth a query that leaves it open: from public numbers alone, so that it is known before spending.
 
 A wider ramp has less noise and more bias.  Of widths 1, 2, 5, 10, … up to a tenth of the range that one is taken for a
 quantile whose noise, as if numbers lay evenly over half of their range, a twelfth of whose width (what smoothing does
 where it is narrow; errors are stated for wide ramps, which do more) and a tenth of whose interval together are least;
-with a target, among those that meet it if any does.  How much of the policy a question will get is guessed: as much as
+with a target, among those that meet it if any does.  How much of the policy a query will get is guessed: as much as
 every other one that touches the same attribute.
 
 For a density it is the smallest one whose noise is a tenth of what a cell then holds; for a map one whose noise is
@@ -12,20 +12,22 @@ look at.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from dxprivacy.errors import QuestionError
+from dxprivacy.errors import DxError, QueryError
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.exact.normal import SLOPE
-from dxprivacy.mechanisms.linear.noise.noise_laws import laplace_laws
+from dxprivacy.mechanisms.linear.noise.noise_distributions import laplace_distributions
+from dxprivacy.mechanisms.linear.plan_facts import PlanFacts
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.distances import RADIUS_KM
 from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import LaplaceCost
+from dxprivacy.privacy.map_costs import unit_part
 from dxprivacy.queries.asked import Asked, Stack
 from dxprivacy.queries.further_fields import KM
 from dxprivacy.queries.grouped import Grouped
@@ -34,6 +36,8 @@ from dxprivacy.queries.kinds.counts import Count
 from dxprivacy.queries.kinds.densities import MOST_CELLS, Density
 from dxprivacy.queries.kinds.maps import MOST_CELLS as MOST_ON_MAP
 from dxprivacy.queries.kinds.quantiles import MOST_RAMPS, Quantiles
+from dxprivacy.releases.geojson import clear_from
+from dxprivacy.universe.blocks import Blurred
 from dxprivacy.universe.workload import Workload
 
 _LEAST_RAMPS = 10  # over the range: wider ones leave little of an answer
@@ -45,127 +49,127 @@ FEW = 1_000
 """Records that a width is chosen for, where nobody says how many there are."""
 
 
-def with_widths(asked: Stack, metric: Metric, share: Fraction, records: int | None) -> Stack:
-    """The same questions, each with its width."""
-    mine = share / len(asked.questions)
-    rivals = _rivals(asked.questions, metric)
+def with_widths(asked: Stack, metric: Metric, budget: Fraction, records: int | None) -> Stack:
+    """The same queries, each with its width."""
+    mine = budget / len(asked.queries)
+    rivals = _rivals(asked.queries, metric)
     return Stack(
         tuple(
-            _of_quantiles(question, metric, (share / many, share), records or FEW)
-            if isinstance(question, Quantiles) and question.width is None
-            else _with_width(question, metric, mine, records or FEW)
-            for question, many in zip(asked.questions, rivals, strict=True)
+            _of_quantiles(query, metric, (budget / many, budget), records or FEW)
+            if isinstance(query, Quantiles) and query.width is None
+            else _with_width(query, metric, mine, records or FEW)
+            for query, many in zip(asked.queries, rivals, strict=True)
         ),
         asked.notes,
     )
 
 
-def _rivals(questions: Sequence[Asked], metric: Metric) -> list[int]:
-    """Per question how many touch an attribute that it touches, itself included.
+def _rivals(queries: Sequence[Asked], metric: Metric) -> list[int]:
+    """Per query how many touch an attribute that it touches, itself included.
 
-    Where distances add up, two records that differ in one attribute are told apart by questions about it alone.
+    Where distances add up, two records that differ in one attribute are told apart by queries about it alone.
     """
     universe = metric.universe
     everything = frozenset(range(len(universe.attributes)))
     if metric.by_attribute is None:
-        return [len(questions)] * len(questions)
-    touched = [frozenset(resolve(name, universe).axis for name in q.names(universe)) or everything for q in questions]
+        return [len(queries)] * len(queries)
+    touched = [frozenset(resolve(name, universe).axis for name in q.names(universe)) or everything for q in queries]
     return [max(sum(axis in other for other in touched) for axis in mine) for mine in touched]
 
 
-def _of_quantiles(question: Quantiles, metric: Metric, shares: tuple[Fraction, Fraction], records: int) -> Quantiles:
+def _of_quantiles(query: Quantiles, metric: Metric, budgets: tuple[Fraction, Fraction], records: int) -> Quantiles:
     """The least error at the part of the policy that it will get; with a target, among those that meet it.
 
-    `shares`: that part, and the whole share, of which it gets more if other questions need less.
+    `budgets`: that part, and the whole budget, of which it gets more if other queries need less.
     """
-    line = question.line(metric.universe)
-    question.require_groups(metric.universe)  # errors name what was asked, not a width that is tried here
+    line = query.line(metric.universe)
+    query.require_groups(metric.universe)  # errors name what was asked, not a width that is tried here
     widths = [steps for steps in _widths(line.steps) if steps <= 2 or -(-line.steps // steps) >= _LEAST_RAMPS]
     narrow = sum(steps * line.tick <= line.gap for steps in widths)
     widths = widths[max(narrow - 1, 0) :]  # ramps between two neighbors say no more, and are many
     few = [steps for steps in widths if line.steps // steps * len(line.numbers) <= _MOST_ENTRIES] or widths[-1:]
-    tried = [replace(question, width=steps * line.tick) for steps in few]
+    tried = [replace(query, width=steps * line.tick) for steps in few]
     noises = [(one, *_least_noise(one, metric, Fraction(1))) for one in tried]
-    rated = [(_rated(one, workload, unit, shares, records), one) for one, unit, workload in noises]
-    return min(rated, key=lambda each: each[0], default=((0, 0.0), question))[1]
+    rated = [(_rated(one, workload, unit, budgets, records), one) for one, unit, workload in noises]
+    return min(rated, key=lambda each: each[0], default=((0, 0.0), query))[1]
 
 
 def _rated(
-    question: Quantiles, workload: Workload, scales: Floats | None, shares: tuple[Fraction, Fraction], records: int
+    query: Quantiles, workload: Workload, scales: Floats | None, budgets: tuple[Fraction, Fraction], records: int
 ) -> tuple[int, float]:
     """Whether it misses its target, at the part that it will get and with all of it; then its squared error."""
     if scales is None:
-        return len(shares) + 1, math.inf
+        return len(budgets) + 1, math.inf
     misses, found = 0, list[float]()
-    for share in shares:
-        laws = laplace_laws((scales / float(share)).tolist())
-        errors = [answer.recipe.expected(laws, records, 0.0) for answer in workload.answers]
+    for budget in budgets:
+        distributions = laplace_distributions((scales / float(budget)).tolist())
+        errors = [answer.recipe.expected(distributions, records, 0.0) for answer in workload.answers]
         both = zip(errors, workload.answers, strict=True)
         noise = max((e.rmse - e.hidden) ** 2 - answer.recipe.smoothing**2 for e, answer in both)
         wide = max(e.noise_half_width for e in errors)
-        found.append(noise + (float(question.width or 0) / _BIAS) ** 2 + (wide / _INTERVAL) ** 2)
-        misses += question.within is not None and not all(e.good_enough(question.within) for e in errors)
+        found.append(noise + (float(query.width or 0) / _BIAS) ** 2 + (wide / _INTERVAL) ** 2)
+        misses += query.within is not None and not all(e.good_enough(query.within) for e in errors)
     return misses, found[0]
 
 
-def _with_width(question: Asked, metric: Metric, share: Fraction, records: int) -> Asked:
-    if isinstance(question, Count) and (places := question.places(metric.universe)) is not None:
-        return replace(question, lengths=_lengths(question, places, metric))
-    if isinstance(question, Density) and question.places(metric.universe) is not None:
-        return map_with_width(question, metric, share, records)
-    if isinstance(question, Density) and question.width is None:
-        line = question.line(metric.universe)
+def _with_width(query: Asked, metric: Metric, budget: Fraction, records: int) -> Asked:
+    if isinstance(query, Count) and (places := query.places(metric.universe)) is not None:
+        return replace(query, lengths=_lengths(query, places, metric))
+    if isinstance(query, Density) and query.places(metric.universe) is not None:
+        return map_with_width(query, metric, budget, records)
+    if isinstance(query, Density) and query.width is None:
+        line = query.line(metric.universe)
         for steps in _widths(line.steps):
-            wide = replace(question, width=steps * line.tick)
+            wide = replace(query, width=steps * line.tick)
             cells = 2 * line.steps // steps
             possible = cells <= MOST_CELLS and cells * len(line.numbers) <= _MOST_ENTRIES
-            if possible and _clear(wide, metric, share, records):
+            if possible and _clear(wide, metric, budget, records):
                 return wide
-    return question
+    return query
 
 
-def map_with_width(question: Density, metric: Metric, share: Fraction, records: int) -> Density:
+def map_with_width(query: Density, metric: Metric, budget: Fraction, records: int) -> Density:
     """In kilometers where distances are; a width at which noise is twice what a cell would hold evenly."""
-    ref, axes = question.places(metric.universe), metric.by_attribute
+    ref, axes = query.places(metric.universe), metric.by_attribute
     space = None if ref is None or axes is None else axes[ref.axis].embedding
     if ref is None or space is None:
-        return question  # refused later, with its reason
-    question = replace(question, lengths=_lengths(question, ref, metric))
-    if question.width is not None:
-        return _with_cells(question, metric)
-    drawn = question.map(metric.universe)
+        return query  # refused later, with its reason
+    query = replace(query, lengths=_lengths(query, ref, metric))
+    if query.width is not None:
+        return _with_cells(query, metric)
+    drawn = query.map(metric.universe)
     sides = sorted(float(b - a) for a, b in drawn.box)
-    groups = max(math.prod(Grouped.of(question, metric.universe).sizes.values()), 1)
-    per = space.slope / (float(RADIUS_KM) if space.arc else 1.0) * float(share)
+    groups = max(math.prod(Grouped.of(query, metric.universe).sizes.values()), 1)
+    per = space.slope / (float(RADIUS_KM) if space.arc else 1.0) * float(budget)
     area = sides[1] * max(sides[0], sides[1] / 100)
     if not 0 < area < math.inf or not per > 0:
-        return question
+        return query
     noise = _LESS * math.sqrt(2) * float(SLOPE) * area * groups / (per * records)  # of a cell, times width and its area
-    every = None if question.every is None else float(question.every)
+    every = None if query.every is None else float(query.every)
     wide = math.cbrt(4 * noise) if every is None else noise / every**2
     least = 1.6 * math.sqrt(area / MOST_ON_MAP)  # so that cells of one width fit, also after rounding
-    return _with_cells(replace(question, width=_one_two_five(min(max(wide, least), sides[1] / 10))), metric)
+    return _with_cells(replace(query, width=_one_two_five(min(max(wide, least), sides[1] / 10))), metric)
 
 
-def _with_cells(question: Density, metric: Metric) -> Density:
+def _with_cells(query: Density, metric: Metric) -> Density:
     """With the size of its cells, where it is not half a width."""
-    if question.every is not None:
-        return question
-    drawn = question.map(metric.universe)
-    return question if 2 * drawn.every == drawn.width else replace(question, every=drawn.every)
+    if query.every is not None:
+        return query
+    drawn = query.map(metric.universe)
+    return query if 2 * drawn.every == drawn.width else replace(query, every=drawn.every)
 
 
-def _lengths(question: Count | Density, places: Reference, metric: Metric) -> str:
+def _lengths(query: Count | Density, places: Reference, metric: Metric) -> str:
     """Kilometers on the Earth, or the unit of a plane: as the policy measures distances between places."""
     axes = metric.by_attribute
     space = None if axes is None else axes[places.axis].embedding
     if space is None or space.arc:
-        return question.lengths if space is None else KM
-    if question.lengths:
-        name = "blur" if isinstance(question, Count) else "width"
-        raise QuestionError(
+        return query.lengths if space is None else KM
+    if query.lengths:
+        name = "blur" if isinstance(query, Count) else "width"
+        raise QueryError(
             f"{places.name} lies in a plane, where nobody says how long km, m and miles are",
-            where=f"question “{question}”",
+            where=f"query “{query}”",
             hints=[(f"{name} N", "without a unit: in that of the coordinates")],
         )
     return ""
@@ -191,23 +195,20 @@ def next_width(width: Fraction) -> Fraction:
     return next(f * power for f in (1, 2, 5, 10, 20) if f * power > width)
 
 
-def _clear(question: Density, metric: Metric, share: Fraction, records: int) -> bool:
+def _clear(query: Density, metric: Metric, budget: Fraction, records: int) -> bool:
     """Whether the noise of a cell is at most a tenth of what it holds, as if numbers lay evenly over half a range."""
-    scales, workload = _least_noise(question, metric, share)
+    scales, workload = _least_noise(query, metric, budget)
     if scales is None:
         return True  # refused later, with its reason
-    span, width = _span(question, metric), float(question.width or 0)
+    span, width = _span(query, metric), float(query.width or 0)
     held = (
-        records
-        / max(len({a.groups[:-1] for a in workload.answers}), 1)
-        * float(question.every or width / 2)
-        / (span / 2)
+        records / max(len({a.groups[:-1] for a in workload.answers}), 1) * float(query.every or width / 2) / (span / 2)
     )
-    return math.sqrt(laplace_laws(scales[:1].tolist())[0].variance) * float(workload.units[0]) <= held / 10
+    return math.sqrt(laplace_distributions(scales[:1].tolist())[0].variance) * float(workload.units[0]) <= held / 10
 
 
-def _span(question: Density, metric: Metric) -> float:
-    line = question.line(metric.universe)
+def _span(query: Density, metric: Metric) -> float:
+    line = query.line(metric.universe)
     return float(line.ends[1] - line.ends[0])
 
 
@@ -217,9 +218,93 @@ def _widths(steps: int) -> list[int]:
     return [width for width in series if width <= max(steps // 2, 1) and -(-steps // width) <= MOST_RAMPS]
 
 
-def _least_noise(question: Asked, metric: Metric, share: Fraction) -> tuple[Floats | None, Workload]:
+def _least_noise(query: Asked, metric: Metric, budget: Fraction) -> tuple[Floats | None, Workload]:
     """The least scales that are the same, in records, for all rows; None where no noise is enough."""
-    workload = question.on(metric.universe)
+    workload = query.on(metric.universe)
     scales: Floats = np.array([1 / float(unit) for unit in workload.units])
     bound = max_ratio(LaplaceCost(workload, scales), metric).upper
-    return (None if bound == math.inf else scales * float(bound / share)), workload
+    return (None if bound == math.inf else scales * float(bound / budget)), workload
+
+
+# -- Maps that are uninformative at the width asked for ----------------------------------------------------------------
+# And a width at which they are not: from public numbers alone Where noise is many times what a cell would hold if all
+# records lay evenly over the map, few cells can ever stand out of it, wherever people live: that many records are not
+# there.  A wider bell has less noise, and fewer and larger cells.
+
+
+_MOST_NOISE = 10  # times what a cell would hold evenly; maps whose width is left open have some 2 to 8
+_ADVISED = 8  # less than that: beside other queries a wider map may get a smaller part of the policy
+_TRIED = 8  # widths, each twice the one before or more
+
+
+@dataclass(frozen=True)
+class PoorMap:
+    """A map with its noise (95 %), and the same query with a width that will do; None where none does.
+
+    Of the cells in which anybody can count, so many at most can hold enough to stand out of the noise of all.
+    """
+
+    query: Density
+    half_width: float
+    cells: int
+    clear: int
+    records: int
+    instead: Density | None
+
+
+def poor_maps(plan: PlanFacts, records: int | None = None) -> list[PoorMap]:
+    """The maps of a plan that are uninformative; for as many records as a width is chosen for, if nobody says."""
+    known = records or plan.records or FEW
+    return [found for k in range(len(plan.queries.queries)) if (found := _poor(plan, k, known)) is not None]
+
+
+def _poor(plan: PlanFacts, k: int, records: int) -> PoorMap | None:
+    query, universe = plan.queries.queries[k], plan.metric.universe
+    if not isinstance(query, Density) or query.places(universe) is None:
+        return None
+    rows = [answer.rows[0] for answer in plan.workload.answers if answer.query == k]
+    noisy = [row for row in rows if plan.distributions[row].variance]
+    if not noisy:
+        return None
+    block = plan.workload.blocks[int(plan.workload.block_of[noisy[0]])]
+    unit = float(plan.workload.units[noisy[0]])
+    noise = math.sqrt(plan.distributions[noisy[0]].variance) * unit
+    if not isinstance(block, Blurred) or noise <= _MOST_NOISE * records / len(noisy):
+        return None
+    per_part = noise / _paid(block, plan)
+    instead = next((q for q in _wider(query, plan, records) if _will_do(q, plan, per_part, records)), None)
+    both = zip(plan.errors, plan.workload.answers, strict=True)
+    half_width = next(error.noise_half_width for error, answer in both if answer.rows[0] == noisy[0])
+    clear = math.floor(records / clear_from(half_width, len(rows)))
+    return PoorMap(query, half_width, len(noisy), clear, records, instead)
+
+
+def _wider(query: Density, plan: PlanFacts, records: int) -> Iterator[Density]:
+    """The same query with the width that a plan would choose, and with wider ones; cells are half as wide."""
+    budget = plan.budget / len(plan.queries.queries)
+    chosen = map_with_width(replace(query, width=None, every=None), plan.metric, budget, records)
+    least = query.width or Fraction(0)
+    for _ in range(_TRIED):
+        if chosen.width is None:
+            return
+        if chosen.width > least:
+            yield chosen
+        chosen = replace(chosen, width=next_width(chosen.width), every=None)
+
+
+def _will_do(query: Density, plan: PlanFacts, per_part: float, records: int) -> bool:
+    """Whether it is clear of its noise, if it is paid the same part of the policy."""
+    try:
+        workload: Workload = query.on(plan.metric.universe)
+    except DxError:  # wider than its map, for instance
+        return False
+    (block,) = workload.blocks
+    if not isinstance(block, Blurred) or block.tells_nothing:
+        return False
+    filled = int((block.peak_of_row > 0).sum())
+    return per_part * _paid(block, plan) <= _ADVISED * records / filled
+
+
+def _paid(block: Blurred, plan: PlanFacts) -> float:
+    """How much of the policy noise of scale 1 takes: scales of two maps that are paid alike go by it."""
+    return float(unit_part(block, plan.metric).most)

@@ -1,22 +1,63 @@
 """What standard DP does for quantiles: one number is chosen by the exponential mechanism, which looks at ranks alone.
 
 Between the numbers of the records a rank changes by one a record, beyond them not at all.  As if numbers lay evenly
-over half of their range, the way our own errors are reckoned before a release, a number that is t below or above the
-quantile is chosen with a probability in proportion to exp(-ε m(t) / 2), m(t) the records in between: a law with two
-sides, each falling up to the last record and level behind it.
+over half of their range, the way our own errors are estimated before a release, a number that is t below or above the
+quantile is chosen with a probability in proportion to exp(-ε m(t) / 2), m(t) the records in between: a distribution
+with two sides, each falling up to the last record and level behind it.
 """
 
 import math
+from fractions import Fraction
 from typing import NamedTuple
 
+import numpy as np
+
+from dxprivacy.exact.rounding import Exact
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.closed_forms import Constant
+from dxprivacy.metrics.with_other import WithAbsent
+from dxprivacy.privacy import max_ratio
+from dxprivacy.privacy.costs import LaplaceCost
 from dxprivacy.universe.answers import COVERAGE, ErrorOf, Inverse
+from dxprivacy.universe.universe import Universe
+from dxprivacy.universe.workload import Workload
+
+# -- Standard differential privacy: one epsilon for all pairs, and what queries are to it -----------------------------
+
+
+def standard_metric(universe: Universe, epsilon: Exact) -> Metric:
+    """One epsilon for every two records; where records may be absent, also for adding or removing one.
+
+    Of people with several rows it is that of a whole person, and a row gets its part.
+
+    >>> standard_metric(Universe.listed("abc"), Fraction(1, 2)).exact(0, 2)
+    Fraction(1, 2)
+    """
+    if universe.absent is None:
+        return Constant(universe, epsilon)
+    each = epsilon / universe.rows_each
+    return WithAbsent(universe, Constant(universe.present, each), each)
+
+
+def standard_sensitivities(workload: Workload) -> tuple[float, ...]:
+    """Each block's l1 sensitivity: the largest change by replacing a record, or by adding or removing one."""
+    plain = standard_metric(workload.universe, Fraction(1))
+    out = []
+    for block in workload.blocks:
+        alone = Workload(workload.universe, (block,), ())
+        out.append(float(max_ratio(LaplaceCost(alone, np.ones(block.rows)), plain).upper))
+    return tuple(out)
+
+
+# -- What standard DP does for quantiles -------------------------------------------------------------------------------
+
 
 _HALVINGS = 60
 _FLAT = 1e-2
 
 
-class _Side(NamedTuple):
-    """One side of the law: it falls at a rate over a stretch with records, and is level over one without."""
+class _QuantileSide(NamedTuple):
+    """One side of the distribution: it falls at a rate over a stretch with records, and is level over one without."""
 
     rate: float
     falling: float
@@ -50,18 +91,18 @@ def chosen_quantile(recipe: Inverse, epsilon: float, records: int | None, *, gro
     Whoever moves from one group to another changes the scores of two, each by the larger of q and 1 - q.
 
     >>> from fractions import Fraction as F
-    >>> from dxprivacy.universe.answers import Ramps
-    >>> ramps = Ramps(F(0), F(10), 10, 10, F(100))
+    >>> from dxprivacy.universe.answers import QuantileRamps
+    >>> ramps = QuantileRamps(F(0), F(10), 10, 10, F(100))
     >>> recipe = Inverse(0, ramps, F(1, 2), F(0), (F(0), F(0)))
     >>> found = chosen_quantile(recipe, 0.1, 1000, grouped=False)
     >>> round(found.typical, 2), round(found.half_width, 2)
     (1.0, 3.0)
     """
-    share, reach, hidden = float(recipe.at), recipe.reach, recipe.hidden(records)
+    level, reach, hidden = float(recipe.at), recipe.reach, recipe.hidden(records)
     if grouped:
-        epsilon /= 2 * max(share, 1 - share)
-    rate = epsilon / 2 * max(float((records or 0) * recipe.share), 1.0) / reach
-    sides = [_Side(rate, part * reach, reach / 2) for part in (share, 1 - share)]
+        epsilon /= 2 * max(level, 1 - level)
+    rate = epsilon / 2 * max(float((records or 0) * recipe.fraction), 1.0) / reach
+    sides = [_QuantileSide(rate, part * reach, reach / 2) for part in (level, 1 - level)]
     whole, first, second = (sum(side.moment(power) for side in sides) for power in range(3))
     low, high = 0.0, 2 * reach
     for _ in range(_HALVINGS):

@@ -1,5 +1,5 @@
 """Which queries are measured, and with which scales.
 
-In reading order: `k_norm_components`, `separated_records`, `table_costs`, `matrix_mechanism`, `biased_rows`,
-`block_max_proposals`, `tables_in_rows`, `shared_margins`, `hierarchies`, `other_rows`.
+In reading order: `k_norm_strategies`, `separated_records`, `tables_in_rows`, `matrix_mechanism`, `biased_rows`,
+`hierarchies`, `other_rows`.
 """

@@ -2,9 +2,9 @@
 
 The number of records is public, so the worst that a shift can do to an answer is known before anything is spent.  It is
 worth it only for few records or a very strict policy: with n records and a pair at distance d the error falls by the
-factor sqrt(x / (x + 8)), x = (n d)^2, which is 0.996 at n d = 30 (MATH 3b).
+factor sqrt(x / (x + 8)), x = (n d)^2, which is 0.996 at n d = 30.
 
-Where distances add up over the attributes, questions about different attributes share no pair that spans the policy:
+Where distances add up over the attributes, queries about different attributes share no pair that spans the policy:
 the problem falls apart, and each part is solved by itself (appendix C of the paper; docs/statistical.md).  A part of
 one row is a problem in one number, and its solution exact.
 """
@@ -19,12 +19,12 @@ import numpy as np
 from dxprivacy.errors import NotCertified, UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.linear.estimators.measured import RowForRow
-from dxprivacy.mechanisms.linear.noise import discrete_laplace_law
-from dxprivacy.mechanisms.linear.strategies.separated_records import Cells, cells_told_apart, moves
+from dxprivacy.mechanisms.linear.noise import discrete_laplace_distribution
+from dxprivacy.mechanisms.linear.strategies.separated_records import SeparatedRecords, count_representatives, moves
 from dxprivacy.metrics import Metric
 from dxprivacy.optimize.biased import Biased, many, single
 from dxprivacy.optimize.deadline import Watch
-from dxprivacy.optimize.objectives import SQUARED, Loss
+from dxprivacy.optimize.objectives import SQUARED, Objective
 from dxprivacy.privacy.costs import Cost
 from dxprivacy.queries.asked import Asked, Stack
 from dxprivacy.universe.workload import Workload
@@ -45,17 +45,17 @@ class Shifted:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class BiasedPart:
     """Blocks of rows that share pairs of cells with one another, and with no others; `cells` is None where they are too
     many, so that the rows are counted as they are."""
 
     blocks: tuple[int, ...]
     rows: Ints
-    cells: Cells | None
+    cells: SeparatedRecords | None
 
 
-def parts_of(workload: Workload, metric: Metric, share: Fraction, spent: Cost | None) -> list[Part]:
-    """The questions in parts that can be planned by themselves; one part where distances do not add up."""
+def parts_of(workload: Workload, metric: Metric, budget: Fraction, spent: Cost | None) -> list[BiasedPart]:
+    """The queries in parts that can be planned by themselves; one part where distances do not add up."""
     blocks = workload.blocks
     joined: list[tuple[set[int], list[int]]] = []  # attributes, blocks
     for k, block in enumerate(blocks):
@@ -72,17 +72,17 @@ def parts_of(workload: Workload, metric: Metric, share: Fraction, spent: Cost | 
         rows = np.concatenate([workload.offsets[k] + np.arange(blocks[k].rows) for k in members]).astype(np.int64)
         most = MOST_ALONE if len(rows) == 1 else MOST_CELLS
         moved = sorted(axes - {-1})
-        small = bool(moved) and cells_told_apart(some, moved) <= most
-        cells = Cells.of(some, metric, share, spent) if small else None
-        out.append(Part(tuple(members), rows, cells if cells is not None and _usable(cells) else None))
+        small = bool(moved) and count_representatives(some, moved) <= most
+        cells = SeparatedRecords.of(some, metric, budget, spent) if small else None
+        out.append(BiasedPart(tuple(members), rows, cells if cells is not None and _usable(cells) else None))
     return out
 
 
-def _usable(cells: Cells) -> bool:
+def _usable(cells: SeparatedRecords) -> bool:
     return cells.limits is not None and len(cells.limits) > 0 and bool((cells.limits > 0).all())
 
 
-def worth_trying(part: Part, records: int) -> bool:
+def worth_trying(part: BiasedPart, records: int) -> bool:
     """Whether bias can lower an error by more than half a percent."""
     limits = None if part.cells is None else part.cells.limits
     return limits is not None and records * float(limits.min(initial=math.inf)) <= WORTH_IT
@@ -90,48 +90,48 @@ def worth_trying(part: Part, records: int) -> bool:
 
 def propose(
     workload: Workload,
-    parts: Sequence[Part],
+    parts: Sequence[BiasedPart],
     importance: Floats,
     own_scales: Floats,
     records: int,
     *,
-    loss: Loss = SQUARED,
+    objective: Objective = SQUARED,
     watch: Watch,
     progress: Callable[[str, float], None] | None = None,
 ) -> Shifted | None:
     """Rows with bias, or None where they would not be better; `own_scales` are those of the rows without bias."""
-    questions: list[Asked | None] = [None] * len(workload.blocks)
+    queries: list[Asked | None] = [None] * len(workload.blocks)
     scales, worst = own_scales.copy(), 0.0
     units = np.array([float(u) for u in workload.units])
     for part in parts:
-        found = _solved(workload, part, importance, own_scales, records, loss, watch, progress)
+        found = _solved(workload, part, importance, own_scales, records, objective, watch, progress)
         at = 0
         for k in part.blocks:
             block, start = workload.blocks[k], workload.offsets[k]
             rows = slice(at, at + block.rows)
             at += block.rows
             if found is None or part.cells is None:
-                bare = Cells.bare([block])
-                questions[k] = bare.question(block.columns(bare.representatives), block.unit)
+                bare = SeparatedRecords.bare([block])
+                queries[k] = bare.query(block.columns(bare.representatives), block.unit)
                 continue
             each = found.scales[rows]
-            questions[k], scales[start : start + block.rows] = _question(block.unit, found.rows[rows], each, part.cells)
+            queries[k], scales[start : start + block.rows] = _query(block.unit, found.rows[rows], each, part.cells)
         if found is not None:
             worst = max(worst, float(np.max(found.bias * units[part.rows])))
     if worst == 0:
         return None
     about = f"moves answers by up to {worst:.3g} on purpose, which the errors shown include, for less noise"
-    put = tuple(question for question in questions if question is not None)
+    put = tuple(query for query in queries if query is not None)
     return Shifted(RowForRow(workload, Stack(put)), scales, about)
 
 
 def _solved(
     workload: Workload,
-    part: Part,
+    part: BiasedPart,
     importance: Floats,
     own_scales: Floats,
     records: int,
-    loss: Loss,
+    objective: Objective,
     watch: Watch,
     progress: Callable[[str, float], None] | None,
 ) -> Biased | None:
@@ -142,27 +142,28 @@ def _solved(
     wanted = wanted.astype(np.float64)
     pairs = (part.cells.first, part.cells.second, part.cells.limits)
     if len(wanted) == 1:
-        found = single(wanted[0], *pairs, records, loss=loss)
+        found = single(wanted[0], *pairs, records, objective=objective)
     else:
         weights, own = importance[part.rows], own_scales[part.rows]
         found = many(wanted, *pairs, records, weights, own, watch=watch, progress=progress)
     if found.name == "unbiased" or not (found.bias > 0).any():
         return None
-    return found if found.loss < _without(loss, importance[part.rows], own_scales[part.rows]) else None
+    return found if found.loss < _without(objective, importance[part.rows], own_scales[part.rows]) else None
 
 
-def _without(loss: Loss, importance: Floats, scales: Floats) -> float:
-    """The loss without bias, for the noise that is really drawn: on a coarse grid it is less than the continuous law's.
+def _without(objective: Objective, importance: Floats, scales: Floats) -> float:
+    """The loss without bias, for the noise that is really drawn: on a coarse grid it is less than the continuous
+    distribution's.
 
     The rows with bias lie on a fine grid, where the two agree.
     """
     if len(scales) == 1:  # one row by itself needs no weights
         return (
-            discrete_laplace_law.mean_absolute(float(scales[0]))
-            if loss.absolute
-            else discrete_laplace_law.variance(float(scales[0]))
+            discrete_laplace_distribution.mean_absolute(float(scales[0]))
+            if objective.absolute
+            else discrete_laplace_distribution.variance(float(scales[0]))
         )
-    return float(importance @ np.array([discrete_laplace_law.variance(s) for s in scales.tolist()]))
+    return float(importance @ np.array([discrete_laplace_distribution.variance(s) for s in scales.tolist()]))
 
 
 def applies(workload: Workload, records: int | None) -> bool:
@@ -183,7 +184,7 @@ def require_applicable(workload: Workload, records: int | None) -> int:
     if not records:
         raise UsageError(
             "a biased plan needs the number of records: how much a shift moves an answer grows with it",
-            hints=[("--rows 20000", "in Python: rows=20000")],
+            hints=[("--n-records 20000", "in Python: n_records=20000")],
         )
     if any(a.recipe.single is None for a in workload.answers):
         raise NotCertified(
@@ -193,9 +194,9 @@ def require_applicable(workload: Workload, records: int | None) -> int:
     return records
 
 
-def _question(unit: Fraction, rows: Floats, scales: Floats, cells: Cells) -> tuple[Asked, Floats]:
+def _query(unit: Fraction, rows: Floats, scales: Floats, cells: SeparatedRecords) -> tuple[Asked, Floats]:
     """Real rows on a grid so fine that rounding does not matter."""
     largest = max(float(np.abs(rows).max(initial=0.0)), 1.0)
     bits = max(0, min(20, math.floor(math.log2(_LARGEST / largest))))
     whole: Ints = np.rint(rows * 2.0**bits).astype(np.int64)
-    return cells.question(whole, unit / (1 << bits)), scales * 2.0**bits
+    return cells.query(whole, unit / (1 << bits)), scales * 2.0**bits

@@ -1,8 +1,8 @@
-"""Which counts to make for a workload, so that consistent noise errs least: a proposal for each component.
+"""Which counts to make for a workload, so that k-norm noise errs least: a proposal for each component.
 
 Components of a workload have budgets of their own where distances of attributes add up; otherwise all is one.  Along
-one attribute the cells that questions tell apart must have an order in which those within a reach of one another are
-equally far apart: all of them (values that are alike), or some (a threshold).  Over several attributes questions are
+one attribute the cells that queries tell apart must have an order in which those within a reach of one another are
+equally far apart: all of them (values that are alike), or some (a threshold).  Over several attributes queries are
 tables, whose noise agrees along margins, or tell few cells apart that are all equally far from one another, which are
 halved attribute by attribute.
 """
@@ -16,19 +16,18 @@ import numpy as np
 
 from dxprivacy.errors import NotCertified, UsageError
 from dxprivacy.exact.arrays import Bools, Floats, Ints
-from dxprivacy.mechanisms.linear.estimators.k_norm_counts import Consistent
+from dxprivacy.mechanisms.linear.estimators.k_norm_counts import KNormCounts
 from dxprivacy.mechanisms.linear.estimators.least_squares import Component, components, rows_of
-from dxprivacy.mechanisms.linear.strategies.matrix_mechanism import counted_for, question_of
-from dxprivacy.mechanisms.linear.strategies.separated_records import Cells, cells_told_apart
-from dxprivacy.mechanisms.linear.strategies.shared_margins import HARDLY_ANY, shared_margins
-from dxprivacy.mechanisms.linear.strategies.table_costs import sharing_a_budget
-from dxprivacy.mechanisms.linear.strategies.tables_in_rows import tables_in
+from dxprivacy.mechanisms.linear.strategies.k_norm_strategies import HARDLY_ANY, shared_margins
+from dxprivacy.mechanisms.linear.strategies.matrix_mechanism import counted_for, query_of
+from dxprivacy.mechanisms.linear.strategies.separated_records import SeparatedRecords, count_representatives
+from dxprivacy.mechanisms.linear.strategies.tables_in_rows import sharing_a_budget, tables_in
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.closed_forms import Constant
 from dxprivacy.metrics.with_other import present
 from dxprivacy.optimize.deadline import Watch
-from dxprivacy.optimize.k_norm.hierarchy_fit import MOST_CELLS, Nested, Ordered, boxes, consistent
-from dxprivacy.optimize.strategies import Effort, Problem
+from dxprivacy.optimize.k_norm.hierarchy_fit import MOST_CELLS, NestedFit, OrderedFit, boxes, consistent
+from dxprivacy.optimize.strategies import Effort, StrategyProblem
 from dxprivacy.optimize.strategies.pair_structure import threshold
 from dxprivacy.privacy.costs import Cost
 from dxprivacy.queries.asked import Asked, Stack
@@ -43,17 +42,17 @@ _MOST_PAIRED = 400  # cells whose pairs are looked at one by one, and whose orde
 
 
 @dataclass(frozen=True, eq=False)
-class Proposed:
+class ProposedHierarchy:
     """Nested counts for a whole workload."""
 
-    measured: Consistent
+    measured: KNormCounts
     scales: Floats
     about: str
 
 
 def applies(workload: Workload, metric: Metric) -> bool:
     """Whether some component lies along one attribute, with few enough cells, or consists of tables or few cells."""
-    if workload.universe.absent is not None or workload.wholes:
+    if workload.universe.absent is not None or workload.proportional:
         return False
     return any(_may_agree(workload, part) for part in _components(workload, metric))
 
@@ -66,7 +65,7 @@ def _components(workload: Workload, metric: Metric) -> list[Component]:
 
 def _may_agree(workload: Workload, part: Component) -> bool:
     blocks = [workload.blocks[b] for b in part.asked]
-    few = 2 <= cells_told_apart(blocks, part.axes) <= MOST_CELLS
+    few = 2 <= count_representatives(blocks, part.axes) <= MOST_CELLS
     return few or (len(part.axes) > 1 and tables_in(blocks, ()) is not None)
 
 
@@ -75,13 +74,13 @@ class Policed:
     """What a proposal is made under: distances, what may be shown of them, what was spent; and how long to search."""
 
     metric: Metric
-    share: Fraction
+    budget: Fraction
     spent: Cost | None
     watch: Watch
     effort: Effort
 
 
-def propose(workload: Workload, under: Policed, importance: Floats, own_scales: Sequence[float]) -> Proposed:
+def propose(workload: Workload, under: Policed, importance: Floats, own_scales: Sequence[float]) -> ProposedHierarchy:
     """Counts for each component; those that have none with noise that agrees get independent noise; refuses if all do.
 
     `own_scales` are what the rows would get if they were counted themselves.
@@ -101,19 +100,19 @@ def propose(workload: Workload, under: Policed, importance: Floats, own_scales: 
         some or _independent(workload, part, under, importance, own_scales)
         for part, some in zip(parts, found, strict=True)
     ]
-    measured = Consistent(workload, Stack(tuple(q for some in each for q in some.questions)))
+    measured = KNormCounts(workload, Stack(tuple(q for some in each for q in some.queries)))
     scales = np.concatenate([some.scales for some in each])
     measured.require_narrow(scales.tolist(), _ROOM)
     names = " and ".join(dict.fromkeys(some.name for some in each if some.name))
     told = "sums of whole counts" if measured.whole else "worked out together"
-    return Proposed(measured, scales, f"counts {names}, with noise that agrees: answers are {told}")
+    return ProposedHierarchy(measured, scales, f"counts {names}, with noise that agrees: answers are {told}")
 
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
     """What one component counts."""
 
-    questions: tuple[Asked, ...]
+    queries: tuple[Asked, ...]
     scales: Floats
     name: str
 
@@ -123,28 +122,28 @@ def _agreeing(workload: Workload, part: Component, under: Policed, importance: F
     tables = tables_in(blocks, ()) if len(part.axes) > 1 else None
     if tables is not None:
         shared = shared_margins(
-            workload, part, tables[0], under.metric, under.share, importance, spent=under.spent, watch=under.watch
+            workload, part, tables[0], under.metric, under.budget, importance, spent=under.spent, watch=under.watch
         )
-        return _Counted(shared.questions, shared.scales, shared.name)
-    if not 2 <= cells_told_apart(blocks, part.axes) <= MOST_CELLS:
+        return _Counted(shared.queries, shared.scales, shared.name)
+    if not 2 <= count_representatives(blocks, part.axes) <= MOST_CELLS:
         raise NotCertified(
-            "consistent noise needs questions along one attribute, or tables, or few cells",
+            "k-norm noise needs queries along one attribute, or tables, or few cells",
             hints=[('method="matrix"', "independent noise")],
         )
-    cells = Cells.bare(blocks)
+    cells = SeparatedRecords.bare(blocks)
     gram = _gram(blocks, cells, importance[rows_of(workload, part.asked)])
-    found = _nested(gram, part, cells, under.metric, under.share, under.spent, under.watch)
-    questions, order = _by_levels(found.rows, cells)
-    return _Counted(questions, 1 / found.weights[order], found.name)
+    found = _nested(gram, part, cells, under.metric, under.budget, under.spent, under.watch)
+    queries, order = _by_levels(found.rows, cells)
+    return _Counted(queries, 1 / found.weights[order], found.name)
 
 
-def _by_levels(rows: Ints, cells: Cells) -> tuple[tuple[Asked, ...], Ints]:
+def _by_levels(rows: Ints, cells: SeparatedRecords) -> tuple[tuple[Asked, ...], Ints]:
     """Rows along one attribute as tallies of those that have no cell in common, and the order that they get.
 
     Of a tally a record changes one row, whatever their number: its loss is looked up in no time.
     """
     if len(cells.axes) > 1:
-        return (cells.question(rows, Fraction(1)),), np.arange(len(rows))
+        return (cells.query(rows, Fraction(1)),), np.arange(len(rows))
     levels: list[list[int]] = []
     taken: list[Bools] = []
     rest: list[int] = []
@@ -161,16 +160,16 @@ def _by_levels(rows: Ints, cells: Cells) -> tuple[tuple[Asked, ...], Ints]:
         taken[at] |= mine
     rest += [k for level in levels if len(level) <= _FEW for k in level]
     name, classes = cells.universe.names[cells.axes[0]], cells.classes[0]
-    questions: list[Asked] = []
+    queries: list[Asked] = []
     order: list[int] = []
     for level in levels:
         if len(level) > _FEW:
             groups = np.where(rows[level].any(axis=0), rows[level].argmax(axis=0), -1)
-            questions.append(Tally((Groups(name, tuple(groups[classes].tolist()), (1,) * len(classes)),)))
+            queries.append(Tally((Groups(name, tuple(groups[classes].tolist()), (1,) * len(classes)),)))
             order += level
     if rest:
-        questions.append(cells.question(rows[rest], Fraction(1)))
-    return tuple(questions), np.array(order + rest, dtype=np.int64)
+        queries.append(cells.query(rows[rest], Fraction(1)))
+    return tuple(queries), np.array(order + rest, dtype=np.int64)
 
 
 def _independent(
@@ -180,7 +179,7 @@ def _independent(
     found = counted_for(
         workload,
         under.metric,
-        under.share,
+        under.budget,
         importance,
         own_scales,
         part,
@@ -189,12 +188,12 @@ def _independent(
         effort=under.effort,
     )
     if found is not None:
-        return _Counted(found.questions, found.scales, found.name)
+        return _Counted(found.queries, found.scales, found.name)
     scales = np.asarray(own_scales, dtype=np.float64)[rows_of(workload, part.asked)]
-    return _Counted(tuple(question_of(workload.blocks[b]) for b in part.asked), scales, "")
+    return _Counted(tuple(query_of(workload.blocks[b]) for b in part.asked), scales, "")
 
 
-def _gram(blocks: Sequence[Block], cells: Cells, importance: Floats) -> Floats:
+def _gram(blocks: Sequence[Block], cells: SeparatedRecords, importance: Floats) -> Floats:
     out = np.zeros((cells.count, cells.count))
     first = 0
     for block in blocks:
@@ -209,53 +208,53 @@ def _gram(blocks: Sequence[Block], cells: Cells, importance: Floats) -> Floats:
 def _nested(
     gram: Floats,
     part: Component,
-    cells: Cells,
+    cells: SeparatedRecords,
     metric: Metric,
-    share: Fraction,
+    budget: Fraction,
     spent: Cost | None,
     watch: Watch,
-) -> Nested:
-    order, reach, limit = _order(gram, part, cells, metric, share, spent)
+) -> NestedFit:
+    order, reach, limit = _order(gram, part, cells, metric, budget, spent)
     if limit > HARDLY_ANY:
         raise NotCertified("there is hardly any noise to save", hints=[('method="optimal"', "counts what was asked")])
     borders = None
     if len(part.axes) > 1:
         if reach < cells.count - 1:
             raise NotCertified(
-                "consistent noise over several attributes needs records that are all equally far apart",
+                "k-norm noise over several attributes needs records that are all equally far apart",
                 hints=[('method="matrix"', "independent noise")],
             )
         order, borders = boxes([int(c.max()) + 1 for c in cells.classes])
-    found = consistent(Ordered(gram[np.ix_(order, order)], reach, limit, borders), watch)
+    found = consistent(OrderedFit(gram[np.ix_(order, order)], reach, limit, borders), watch)
     if found is None:
         raise NotCertified(
             "found no nested counts: on a line, counts up to each value with noise of their own are as good as it gets",
             hints=[('method="matrix"', "independent noise")],
         )
     back = np.argsort(order)
-    return Nested(found.name, found.rows[:, back], found.weights, found.total)
+    return NestedFit(found.name, found.rows[:, back], found.weights, found.total)
 
 
 def _order(
-    gram: Floats, part: Component, cells: Cells, metric: Metric, share: Fraction, spent: Cost | None
+    gram: Floats, part: Component, cells: SeparatedRecords, metric: Metric, budget: Fraction, spent: Cost | None
 ) -> tuple[Ints, int, float]:
     """The cells in an order, how far it reaches, and what those within reach may show."""
     count = cells.count
     axes = present(metric).axes
     alone = metric if axes is None or len(part.axes) > 1 else axes[part.axes[0]]
     if spent is None and isinstance(alone, Constant) and count > _MOST_PAIRED and 0 < alone.epsilon < math.inf:
-        return np.arange(count), count - 1, float(alone.epsilon * share)
-    paired = cells.paired(metric, share, spent)
+        return np.arange(count), count - 1, float(alone.epsilon * budget)
+    paired = cells.paired(metric, budget, spent)
     if paired.limits is None or paired.public or not (paired.limits > 0).all():
-        raise NotCertified("too many pairs, or pairs of which nothing is left, for consistent noise")
+        raise NotCertified("too many pairs, or pairs of which nothing is left, for k-norm noise")
     try:
-        problem = Problem(gram, paired.first, paired.second, paired.limits)
+        problem = StrategyProblem(gram, paired.first, paired.second, paired.limits)
     except UsageError:
         raise NotCertified("cells that only public differences join") from None
     known = threshold(problem)
     if known is None:
         raise NotCertified(
-            "consistent noise needs an order in which all values within a reach are equally far apart",
+            "k-norm noise needs an order in which all values within a reach are equally far apart",
             hints=[('method="matrix"', "independent noise")],
         )
     return *known, float(paired.limits.min())

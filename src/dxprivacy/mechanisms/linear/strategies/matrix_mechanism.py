@@ -1,9 +1,9 @@
 """The matrix mechanism under a policy: which rows to count, so that least squares gives the asked ones most precisely.
 
-Attributes that no question connects have budgets of their own (for a sum of attributes), so each component of the
-workload is planned for itself: over the cells that its questions tell apart where these are few, by weighted tables in
-closed form where the questions are tables, and otherwise by counting what was asked.  Under any other distance, and
-where records may be added and removed, all questions share one budget, and are planned together.  What comes out is a
+Attributes that no query connects have budgets of their own (for a sum of attributes), so each component of the
+workload is planned for itself: over the cells that its queries tell apart where these are few, by weighted tables in
+closed form where the queries are tables, and otherwise by counting what was asked.  Under any other distance, and
+where records may be added and removed, all queries share one budget, and are planned together.  What comes out is a
 proposal: whole rows and float scales, certified by the planner like any other.
 """
 
@@ -18,17 +18,22 @@ from dxprivacy.errors import NotCertified, SeparatesIdentical, TooLarge, UsageEr
 from dxprivacy.exact.arrays import Bools, Floats, Ints
 from dxprivacy.mechanisms.linear.estimators.least_squares import MOST_CELLS as MOST_LEAST_SQUARES
 from dxprivacy.mechanisms.linear.estimators.least_squares import Component, LeastSquares, components, tables_of
-from dxprivacy.mechanisms.linear.strategies.separated_records import Cells, cells_told_apart, classes_of, everybody
-from dxprivacy.mechanisms.linear.strategies.table_costs import budgets_of_tables, sharing_a_budget
+from dxprivacy.mechanisms.linear.strategies.separated_records import (
+    SeparatedRecords,
+    classes_of,
+    count_representatives,
+    everybody,
+)
+from dxprivacy.mechanisms.linear.strategies.tables_in_rows import budgets_of_tables, sharing_a_budget
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.with_other import present
 from dxprivacy.optimize.deadline import Watch
-from dxprivacy.optimize.strategies import Effort, Problem, choose
+from dxprivacy.optimize.strategies import Effort, StrategyProblem, choose
 from dxprivacy.optimize.strategies.strategy_limits import limit, unbiased_limit
 from dxprivacy.optimize.tables import choose as choose_tables
 from dxprivacy.privacy.costs import Cost
 from dxprivacy.queries.asked import Asked, Stack
-from dxprivacy.queries.kinds.matrix_query import Matrix
+from dxprivacy.queries.kinds.matrix_query import MatrixQuery
 from dxprivacy.queries.strategy_rows import Groups, Steps, Tally
 from dxprivacy.universe.blocks import AlongAxis, Block, OneHot
 from dxprivacy.universe.workload import Workload
@@ -48,11 +53,11 @@ Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
-    """What one component counts: questions, their scales, in words; its error, and what no independent Laplace noise
+class CountedPart:
+    """What one component counts: queries, their scales, in words; its error, and what no independent Laplace noise
     goes below."""
 
-    questions: tuple[Asked, ...]
+    queries: tuple[Asked, ...]
     scales: Floats
     name: str
     total: float
@@ -71,7 +76,7 @@ class Strategy:
 def counted_for(
     workload: Workload,
     metric: Metric,
-    share: Fraction,
+    budget: Fraction,
     importance: Floats,
     own_scales: Sequence[float],
     part: Component,
@@ -79,16 +84,16 @@ def counted_for(
     spent: Cost | None,
     watch: Watch,
     effort: Effort,
-) -> Counted | None:
+) -> CountedPart | None:
     """The best that one component may count, or None where nothing but itself applies."""
-    task = _Part(workload, metric, share, spent, importance, np.asarray(own_scales), part)
+    task = _Part(workload, metric, budget, spent, importance, np.asarray(own_scales), part)
     return task.best(watch, effort=effort, progress=None)
 
 
 def propose(
     workload: Workload,
     metric: Metric,
-    share: Fraction,
+    budget: Fraction,
     importance: Floats,
     own_scales: Sequence[float],
     *,
@@ -111,7 +116,7 @@ def propose(
         parts = [sharing_a_budget(parts)]
     found = []
     for part in parts:
-        task = _Part(workload, metric, share, spent, importance, np.asarray(own_scales), part)
+        task = _Part(workload, metric, budget, spent, importance, np.asarray(own_scales), part)
         best = task.best(watch, effort=effort, progress=progress)
         if best is None:
             return None
@@ -120,14 +125,14 @@ def propose(
         return None
     public = workload.universe.absent is None
     constant = [b for b in workload.blocks if public and not any(b.moving(a).any() for a in b.axes)]
-    questions = tuple(q for f in found for q in f.questions)
+    queries = tuple(q for f in found for q in f.queries)
     scales = np.concatenate([f.scales for f in found])
     if not len(scales) and constant:
         return None
-    return Strategy(LeastSquares(workload, Stack(questions)), scales, _about(found))
+    return Strategy(LeastSquares(workload, Stack(queries)), scales, _about(found))
 
 
-def _about(found: Sequence[Counted]) -> str:
+def _about(found: Sequence[CountedPart]) -> str:
     """In words: what is counted, and how far it is from the limit."""
     names = list(dict.fromkeys(f.name for f in found if f.name))
     text = f"counts {' and '.join(names)}, and works the answers out by least squares"
@@ -143,7 +148,7 @@ class _Part:
 
     workload: Workload
     metric: Metric
-    share: Fraction
+    budget: Fraction
     spent: Cost | None
     importance: Floats
     own_scales: Floats
@@ -161,13 +166,13 @@ class _Part:
         ]
         return np.concatenate(spans).astype(np.int64)
 
-    def best(self, watch: Watch, *, effort: Effort, progress: Progress | None) -> Counted | None:
+    def best(self, watch: Watch, *, effort: Effort, progress: Progress | None) -> CountedPart | None:
         """The least error of those that apply."""
         if not (self.own_scales[self.rows] > 0).any():
             return self._itself()
         tables = self._by_tables(watch, effort=effort)
         cells = None
-        if tables is None or effort != "quick" or cells_told_apart(self.blocks, self.part.axes) <= _FEW_CELLS:
+        if tables is None or effort != "quick" or count_representatives(self.blocks, self.part.axes) <= _FEW_CELLS:
             cells = self._by_cells(watch, effort=effort, progress=progress)
         found = [f for f in (tables, cells) if f is not None]
         if not found:
@@ -175,28 +180,28 @@ class _Part:
         best = min(found, key=lambda f: f.total)
         return replace(best, limit=max((f.limit for f in found if f.limit is not None), default=None))
 
-    def _itself(self) -> Counted | None:
+    def _itself(self) -> CountedPart | None:
         """What was asked, as it is; where least squares would not leave it so, nothing."""
-        if cells_told_apart(self.blocks, self.part.axes) <= MOST_LEAST_SQUARES or tables_of(self.blocks, ()):
+        if count_representatives(self.blocks, self.part.axes) <= MOST_LEAST_SQUARES or tables_of(self.blocks, ()):
             return None
         variances = 2 * self.own_scales[self.rows] ** 2
         total = float(self.importance[self.rows] @ variances)
-        return Counted(tuple(question_of(b) for b in self.blocks), self.own_scales[self.rows], "", total, None)
+        return CountedPart(tuple(query_of(b) for b in self.blocks), self.own_scales[self.rows], "", total, None)
 
     # -- over the cells
 
-    def _by_cells(self, watch: Watch, *, effort: Effort, progress: Progress | None) -> Counted | None:
+    def _by_cells(self, watch: Watch, *, effort: Effort, progress: Progress | None) -> CountedPart | None:
         blocks = self.blocks
-        count = cells_told_apart(blocks, self.part.axes)
+        count = count_representatives(blocks, self.part.axes)
         if count > (MOST_CELLS if len(self.part.axes) == 1 else self._most_together(effort)):
             return None
-        cells = Cells.of(blocks, self.metric, self.share, self.spent)
+        cells = SeparatedRecords.of(blocks, self.metric, self.budget, self.spent)
         if cells.limits is None or cells.public or cells.count < 2 or not (cells.limits > 0).all():
             return None
         wanted = np.vstack([b.columns(cells.representatives) for b in blocks], dtype=np.float64)
         wanted *= np.sqrt(self.importance[self.rows])[:, None]
         try:
-            problem = Problem(wanted.T @ wanted, cells.first, cells.second, cells.limits)
+            problem = StrategyProblem(wanted.T @ wanted, cells.first, cells.second, cells.limits)
         except UsageError:
             return None  # cells that only public differences join
         least = max(limit(problem, cuts=effort != "quick", watch=watch).value, unbiased_limit(problem, wanted))
@@ -213,12 +218,14 @@ class _Part:
         most = MOST_CELLS if effort != "quick" else max(_FEW_CELLS, min(len(self.rows), MOST_CELLS))
         return min(most, _MOST_ENTRIES // max(2 * self.workload.universe.cells, 1))
 
-    def _whole(self, cells: Cells, problem: Problem, name: str, rows: Floats, least: float) -> Counted | None:
+    def _whole(
+        self, cells: SeparatedRecords, problem: StrategyProblem, name: str, rows: Floats, least: float
+    ) -> CountedPart | None:
         """Real rows as whole numbers, each with its scale, that tell exactly what the real ones tell.
 
         Noughts and ones stay what they are, and so do simple fractions (hats), times what makes them whole.  Of the
         others, rows that together tell everything may be rounded; those that tell less are rounded as combinations of
-        the questions, so that these still follow from them without bias.  What is said about the error is said of the
+        the queries, so that these still follow from them without bias.  What is said about the error is said of the
         rounded rows.
         """
         rows = rows[np.abs(rows).max(axis=1) > 0]
@@ -238,25 +245,25 @@ class _Part:
             if found is None:
                 return None
             whole, scales = found
-            questions = [cells.question(whole, Fraction(1))]
+            queries = [cells.query(whole, Fraction(1))]
         else:
             order = np.argsort(-fine, kind="stable")
             fine, largest = fine[order], largest[order]
             whole, scales = _int(rows[order] / largest[:, None] * fine[:, None]), fine / largest
             alike = [(f, np.flatnonzero(fine == f)) for f in dict.fromkeys(fine.tolist())]
-            questions = [cells.question(whole[at], Fraction(1, f)) for f, at in alike]
-        return Counted(tuple(questions), scales, name, problem.total(whole / scales[:, None]), least)
+            queries = [cells.query(whole[at], Fraction(1, f)) for f, at in alike]
+        return CountedPart(tuple(queries), scales, name, problem.total(whole / scales[:, None]), least)
 
     # -- by tables
 
-    def _by_tables(self, watch: Watch, *, effort: Effort) -> Counted | None:
+    def _by_tables(self, watch: Watch, *, effort: Effort) -> CountedPart | None:
         axes, blocks = self.part.axes, self.blocks
         asked = tables_of(blocks, ())
         if asked is None or not axes:
             return None
         classes = [classes_of(blocks, axis) for axis in axes]
         sizes = [int(c.max()) + 1 for c in classes]
-        found = budgets_of_tables(self.workload.universe, axes, classes, self.metric, self.share, self.spent)
+        found = budgets_of_tables(self.workload.universe, axes, classes, self.metric, self.budget, self.spent)
         if found is None:
             return None
         budgets, even = found
@@ -270,18 +277,18 @@ class _Part:
         except (TooLarge, SeparatesIdentical):
             return None
         names = self.workload.universe.names
-        questions, scales = [], []
+        queries, scales = [], []
         for table, scale in zip(chosen.tables, chosen.scales.tolist(), strict=True):
             over = []
             for a in table.attributes:
                 groups = np.zeros_like(classes[a]) if a in table.halved else classes[a]
                 signs = np.where(classes[a] == 0, 1, -1) if a in table.halved else np.ones_like(classes[a])
                 over.append(Groups(names[axes[a]], tuple(groups.tolist()), tuple(signs.tolist())))
-            questions.append(Tally(tuple(over) or (everybody(self.workload.universe),)))
+            queries.append(Tally(tuple(over) or (everybody(self.workload.universe),)))
             scales += [scale] * table.rows(sizes)
-        words = f"{len(questions)} weighted tables"
+        words = f"{len(queries)} weighted tables"
         least = chosen.limit if even else None  # where values are not equally far apart, others may be better
-        return Counted(tuple(questions), np.array(scales), words, chosen.total, least)
+        return CountedPart(tuple(queries), np.array(scales), words, chosen.total, least)
 
 
 def _is_whole(rows: Floats) -> Bools:
@@ -352,8 +359,8 @@ def _combined(asked: Ints, rows: Floats) -> tuple[Ints, Floats] | None:
     return _int(parts / largest[:, None] * 2.0**bits) @ basis, 2.0**bits / largest
 
 
-def question_of(block: Block) -> Asked:
-    """A question that asks for just these rows."""
+def query_of(block: Block) -> Asked:
+    """A query that asks for just these rows."""
     names = block.universe.names
     if isinstance(block, OneHot):
         over = []
@@ -365,4 +372,4 @@ def question_of(block: Block) -> Asked:
         return Steps.from_rows(names[block.axis], block.matrix, block.unit)
     if block.rows * block.universe.size > 5_000_000:
         raise NotCertified("too many entries for a plan with other rows")
-    return Matrix(block.dense(), block.unit)
+    return MatrixQuery(block.dense(), block.unit)

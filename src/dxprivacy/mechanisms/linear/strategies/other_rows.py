@@ -8,9 +8,10 @@ import numpy as np
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.linear.planning.problem import Candidate, Proposal, Task
-from dxprivacy.mechanisms.linear.strategies import biased_rows, block_max_proposals, hierarchies
+from dxprivacy.mechanisms.linear.strategies import biased_rows, hierarchies
+from dxprivacy.mechanisms.linear.strategies import k_norm_strategies as block_max_proposals
 from dxprivacy.mechanisms.linear.strategies import matrix_mechanism as matrix
-from dxprivacy.mechanisms.linear.strategies.separated_records import cells_told_apart, moves
+from dxprivacy.mechanisms.linear.strategies.separated_records import count_representatives, moves
 from dxprivacy.optimize.objectives import SQUARED
 
 _SAFETY = 1.0 + 2.0**-40
@@ -27,7 +28,7 @@ def redundant(task: Task) -> bool:
         return False
     blocks = task.workload.blocks
     axes = sorted(set().union(*(moves(b) for b in blocks)))
-    return task.workload.rows > 4 * cells_told_apart(blocks, axes)
+    return task.workload.rows > 4 * count_representatives(blocks, axes)
 
 
 def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
@@ -35,7 +36,7 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
     found = matrix.propose(
         task.workload,
         task.metric,
-        task.share,
+        task.budget,
         _importance(task),
         own.scales,
         spent=task.spent,
@@ -44,25 +45,27 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
     )
     if found is None:
         raise NotCertified(
-            "found no other rows to count: questions that share attributes must be tables, or tell few cells apart",
-            hints=[("several plans", "one for each kind of question"), ('method="optimal"', "counts what was asked")],
+            "found no other rows to count: queries that share attributes must be tables, or tell few cells apart",
+            hints=[("several plans", "one for each kind of query"), ('method="optimal"', "counts what was asked")],
         )
     yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
 
 
-def may_be_consistent(task: Task) -> bool:
-    """Where other rows may be counted at all, and some of them may have noise that agrees, or noise from one law."""
+def may_use_k_norm(task: Task) -> bool:
+    """Where other rows may be counted at all, and some of them may have noise that agrees, or noise from one
+    distribution.
+    """
     return may_use_strategy(task) and (
         hierarchies.applies(task.workload, task.metric) or block_max_proposals.applies(task.workload, task.metric)
     )
 
 
-def by_consistent_noise(task: Task, own: Candidate) -> Iterator[Proposal]:
-    """Counts with noise that agrees; where tables share one budget, also tables with noise from one law."""
-    _require_consistent(task)
+def by_k_norm_noise(task: Task, own: Candidate) -> Iterator[Proposal]:
+    """Counts with noise that agrees; where tables share one budget, also tables with noise from one distribution."""
+    _require_k_norm(task)
     refusals: list[NotCertified] = []
     made = False
-    for proposed in (_in_one_law, _agreeing):
+    for proposed in (_in_one_distribution, _agreeing):
         try:
             found = proposed(task, own)
         except NotCertified as refused:
@@ -75,34 +78,36 @@ def by_consistent_noise(task: Task, own: Candidate) -> Iterator[Proposal]:
         raise refusals[0]
 
 
-def _in_one_law(task: Task, own: Candidate) -> Proposal | None:  # noqa: ARG001
+def _in_one_distribution(task: Task, own: Candidate) -> Proposal | None:  # noqa: ARG001
     if not block_max_proposals.applies(task.workload, task.metric):
         return None
-    tables = block_max_proposals.propose(task.workload, task.metric, task.share, spent=task.spent)
+    tables = block_max_proposals.propose(task.workload, task.metric, task.budget, spent=task.spent)
     return Proposal(tables.scales, measured=tables.measured, about=tables.about)
 
 
 def _agreeing(task: Task, own: Candidate) -> Proposal | None:
     if not hierarchies.applies(task.workload, task.metric):
         return None
-    under = hierarchies.Policed(task.metric, task.share, task.spent, task.watch, task.effort)
+    under = hierarchies.Policed(task.metric, task.budget, task.spent, task.watch, task.effort)
     found = hierarchies.propose(task.workload, under, _importance(task), own.scales)
     return Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
 
 
-def _require_consistent(task: Task) -> None:
+def _require_k_norm(task: Task) -> None:
     """Refuse with the one reason that applies."""
-    if may_be_consistent(task):
+    if may_use_k_norm(task):
         return
     universe, other = task.workload.universe, ('method="matrix"', "independent noise")
     if task.loss is not SQUARED:
-        raise NotCertified("consistent noise is planned for squared errors", hints=['loss="l2"', 'method="optimal"'])
+        raise NotCertified(
+            "k-norm noise is planned for squared errors", hints=['objective="squared"', 'method="optimal"']
+        )
     if universe.absent is not None:
-        raise NotCertified("consistent noise needs a public number of records", hints=[other])
-    if universe.people is not None or task.workload.wholes:
-        raise NotCertified("consistent noise is for rows, not for people with several rows or maps", hints=[other])
+        raise NotCertified("k-norm noise needs a public number of records", hints=[other])
+    if universe.people is not None or task.workload.proportional:
+        raise NotCertified("k-norm noise is for rows, not for people with several rows or maps", hints=[other])
     raise NotCertified(
-        "consistent noise needs several answers: along one attribute, in tables, or about few cells", hints=[other]
+        "k-norm noise needs several answers: along one attribute, in tables, or about few cells", hints=[other]
     )
 
 
@@ -111,7 +116,7 @@ def may_be_shifted(task: Task) -> bool:
     if not biased_rows.applies(task.workload, task.records) or task.loss is not SQUARED:
         return False
     closest = task.metric.closest
-    allowed = math.inf if closest is None else closest.distance * float(task.share)
+    allowed = math.inf if closest is None else closest.distance * float(task.budget)
     if task.spent is None and (task.records or 0) * allowed > biased_rows.WORTH_IT:  # no pair is closer
         return False
     return any(biased_rows.worth_trying(part, task.records or 0) for part in _parts(task))
@@ -133,9 +138,9 @@ def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
         raise NotCertified("too many cells for a biased plan", hints=['method="optimal"'])
     if task.loss.absolute and any(len(part.rows) > 1 for part in parts):
         raise NotCertified(
-            "the least absolute error with bias is known only for questions that share no pair of records",
-            details=["Those about different attributes, one question each, where distances add up, share none."],
-            hints=[('loss="l2"', "squared errors, for any questions"), ('method="optimal"', "without bias")],
+            "the least absolute error with bias is known only for queries that share no pair of records",
+            details=["Those about different attributes, one query each, where distances add up, share none."],
+            hints=[('objective="squared"', "squared errors, for any queries"), ('method="optimal"', "without bias")],
         )
     found = biased_rows.propose(
         task.workload,
@@ -143,7 +148,7 @@ def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
         _importance(task),
         np.asarray(own.scales),
         records,
-        loss=task.loss,
+        objective=task.loss,
         watch=task.watch,
     )
     if found is None:  # bias would not help: the rows themselves, as they are
@@ -157,5 +162,5 @@ def _importance(task: Task) -> Floats:
     return np.asarray(task.weights / task.reference**2, dtype=np.float64)
 
 
-def _parts(task: Task) -> list[biased_rows.Part]:
-    return biased_rows.parts_of(task.workload, task.metric, task.share, task.spent)
+def _parts(task: Task) -> list[biased_rows.BiasedPart]:
+    return biased_rows.parts_of(task.workload, task.metric, task.budget, task.spent)

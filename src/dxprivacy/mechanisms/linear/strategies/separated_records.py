@@ -2,7 +2,7 @@
 
 Where records may be added and removed, `absent` is one more cell, behind the others, at which all rows are 0.  Records
 and absences together are a public number, so that everything that is true of a public number of records stays true
-with one cell more; what it says about `absent` is that no answer may use the number of records (MATH correction 16).
+with one cell more; what it says about `absent` is that no answer may use the number of records.
 """
 
 import math
@@ -21,7 +21,7 @@ from dxprivacy.privacy import cover
 from dxprivacy.privacy.costs import Cost, LaplaceCost
 from dxprivacy.privacy.repair import together
 from dxprivacy.queries.asked import Asked
-from dxprivacy.queries.kinds.matrix_query import Matrix
+from dxprivacy.queries.kinds.matrix_query import MatrixQuery
 from dxprivacy.queries.strategy_rows import Groups, Steps, Tally
 from dxprivacy.universe.blocks import Block, joint_classes
 from dxprivacy.universe.universe import Universe
@@ -51,7 +51,7 @@ def representatives(blocks: Sequence[Block], axes: Sequence[int]) -> Ints:
     return combinations_of(blocks[0].universe, {axis: classes_of(blocks, axis) for axis in axes})
 
 
-def told_apart(blocks: Sequence[Block], axes: Sequence[int]) -> Ints:
+def representatives_or_absent(blocks: Sequence[Block], axes: Sequence[int]) -> Ints:
     """The same, and `absent` behind them where records may be absent."""
     universe, cells = blocks[0].universe, representatives(blocks, axes)
     return cells if universe.absent is None else np.append(cells, universe.absent)
@@ -66,7 +66,7 @@ def combinations_of(universe: Universe, classes: Mapping[int, Ints]) -> Ints:
     return cells
 
 
-def cells_told_apart(blocks: Sequence[Block], axes: Sequence[int]) -> int:
+def count_representatives(blocks: Sequence[Block], axes: Sequence[int]) -> int:
     """How many combinations of classes there are."""
     out = 1
     for axis in axes:
@@ -75,10 +75,10 @@ def cells_told_apart(blocks: Sequence[Block], axes: Sequence[int]) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class SeparatedRecords:
     """The combinations of classes of some attributes, last one fastest; what pairs of them may show in all.
 
-    Behind them `absent`, where records may be absent: rows over these cells must be 0 there to be a question.
+    Behind them `absent`, where records may be absent: rows over these cells must be 0 there to be a query.
     `limits` is None where they are too many to say.  Pairs at infinite distance are left out: `public` says so.
     """
 
@@ -92,15 +92,17 @@ class Cells:
     public: bool
 
     @classmethod
-    def of(cls, blocks: Sequence[Block], metric: Metric, share: Fraction, spent: Cost | None = None) -> "Cells":
+    def of(
+        cls, blocks: Sequence[Block], metric: Metric, budget: Fraction, spent: Cost | None = None
+    ) -> "SeparatedRecords":
         """Those that the blocks tell apart, and what is left for pairs of them."""
-        return cls.bare(blocks).paired(metric, share, spent)
+        return cls.bare(blocks).paired(metric, budget, spent)
 
-    def paired(self, metric: Metric, share: Fraction, spent: Cost | None = None) -> "Cells":
+    def paired(self, metric: Metric, budget: Fraction, spent: Cost | None = None) -> "SeparatedRecords":
         """The same, with what is left for pairs of them."""
         if not self.axes and self.universe.absent is None:
             return replace(self, limits=np.zeros(0))
-        pairs = pairs_between(self.axes, self.classes, metric, share, spent)
+        pairs = pairs_between(self.axes, self.classes, metric, budget, spent)
         if pairs is None:
             return self
         first, second, limits = pairs
@@ -109,12 +111,12 @@ class Cells:
         return replace(self, first=first[known], second=second[known], limits=limits[known], public=public)
 
     @classmethod
-    def bare(cls, blocks: Sequence[Block]) -> "Cells":
+    def bare(cls, blocks: Sequence[Block]) -> "SeparatedRecords":
         """Those that the blocks tell apart, without saying what pairs of them may show."""
         axes = tuple(sorted(set().union(*(moves(b) for b in blocks))))
         classes = tuple(classes_of(blocks, axis) for axis in axes)
         nothing = np.zeros(0, dtype=np.int64)
-        reps = told_apart(blocks, axes)
+        reps = representatives_or_absent(blocks, axes)
         return cls(blocks[0].universe, axes, classes, reps, nothing, nothing, None, public=False)
 
     @property
@@ -122,8 +124,8 @@ class Cells:
         """How many."""
         return len(self.representatives)
 
-    def question(self, rows: Ints, factor: Fraction) -> Asked:
-        """Rows over these cells, as a question; nobody can count who is absent."""
+    def query(self, rows: Ints, factor: Fraction) -> Asked:
+        """Rows over these cells, as a query; nobody can count who is absent."""
         if self.universe.absent is not None and rows[:, -1].any():
             raise NotCertified("rows that count the absent", hints=["this is a bug: please report it"])
         if len(self.axes) <= 1:
@@ -132,7 +134,7 @@ class Cells:
             return Steps.from_rows(self.universe.names[along], rows[:, classes], factor)
         if len(rows) * self.universe.cells > _MOST_ENTRIES:
             raise NotCertified("too many entries for a plan with other rows", hints=['method="optimal"'])
-        return Matrix(rows[:, self._place], factor)
+        return MatrixQuery(rows[:, self._place], factor)
 
     @cached_property
     def _place(self) -> Ints:
@@ -156,7 +158,7 @@ def _cell_of(block: Block, records: Ints) -> Ints:
 
 
 def pairs_between(
-    axes: Sequence[int], classes: Sequence[Ints], metric: Metric, share: Fraction, spent: Cost | None
+    axes: Sequence[int], classes: Sequence[Ints], metric: Metric, budget: Fraction, spent: Cost | None
 ) -> tuple[Ints, Ints, Floats] | None:
     """What is left for every two cells that a covering pair joins, or None where these are too many.
 
@@ -172,7 +174,7 @@ def pairs_between(
     least: dict[tuple[int, int], float] = {}
     block = tally.blocks[0]
     for i, j in covering.pairs(1 << 12):
-        limits = limits_of(metric, share, spent, i, j)
+        limits = limits_of(metric, budget, spent, i, j)
         ends = np.sort(np.stack([_cell_of(block, x) for x in (i, j)]), axis=0)
         for first, second, d in zip(*ends.tolist(), limits.tolist(), strict=True):
             if first != second:

@@ -1,19 +1,26 @@
 """Tables that rows are, whether they were asked for as tables or as an explicit matrix.
 
-A row of a table is nought or one, and counts the records that have certain values of some attributes.  The rows of a
+A row of a table is zero or one, and counts the records that have certain values of some attributes.  The rows of a
 matrix are taken apart by their attributes; each cell of a table may be there once, and cells may be missing.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from dxprivacy.exact.arrays import Ints
-from dxprivacy.mechanisms.linear.estimators.least_squares import TableOf, table_of
-from dxprivacy.mechanisms.linear.strategies.separated_records import classes_of, combinations_of
+from dxprivacy.mechanisms.linear.estimators.least_squares import Component, TableOf, table_of
+from dxprivacy.mechanisms.linear.strategies.separated_records import classes_of, combinations_of, pairs_between
+from dxprivacy.metrics import Metric
+from dxprivacy.metrics.closed_forms import Constant
+from dxprivacy.metrics.with_other import WithAbsent, present
+from dxprivacy.optimize.tables import Budgets
+from dxprivacy.privacy.costs import Cost
 from dxprivacy.universe.blocks import Block, Explicit
+from dxprivacy.universe.universe import Universe
 
 _MOST_ENTRIES = 5_000_000
 
@@ -78,3 +85,46 @@ def _in_matrix(block: Explicit, classes: dict[int, Ints]) -> list[AskedTable] | 
             return None  # asked twice
         mine[at] = number
     return [AskedTable(attributes, rows.reshape(-1)) for attributes, rows in found.items()]
+
+
+# -- What tables over some attributes may cost under a policy ----------------------------------------------------------
+
+
+def sharing_a_budget(parts: Sequence[Component]) -> Component:
+    """Components whose budget is one, as one component."""
+    axes = sorted(a for part in parts for a in part.axes)
+    return Component(tuple(axes), tuple(sorted({b for part in parts for b in part.asked})), ())
+
+
+def budgets_of_tables(
+    universe: Universe,
+    axes: Sequence[int],
+    classes: Sequence[Ints],
+    metric: Metric,
+    budget: Fraction,
+    spent: Cost | None,
+) -> tuple[Budgets, bool] | None:
+    """What tables over classes of these attributes' values may cost; and whether values are equally far apart.
+
+    None where distances are neither a sum over attributes nor the same for all records.  Where one budget is for all,
+    what was spent before is left to the certificate.
+    """
+    base, part = present(metric), float(budget)
+    presence = part * float(metric.radius) if isinstance(metric, WithAbsent) else math.inf
+    if isinstance(base, Constant) and len(universe.attributes) > 1:
+        together = min(part * float(base.epsilon), 2 * presence)
+        if not 0 < together < math.inf:
+            return None
+        return Budgets((math.inf,) * len(classes), together, presence), spent is None
+    if base.axes is None and len(universe.attributes) > 1:
+        return None
+    budgets, even = [], spent is None
+    for axis, c in zip(axes, classes, strict=True):
+        pairs = pairs_between([axis], [c], metric, budget, spent)
+        if pairs is None:
+            return None
+        here = pairs[1] <= int(c.max())  # without those who are absent
+        budgets.append(float(pairs[2][here].min(initial=math.inf)))
+        alone = base if base.axes is None else base.axes[axis]
+        even = even and isinstance(alone, Constant)
+    return Budgets(tuple(budgets), presence=presence), even

@@ -1,5 +1,5 @@
 """Charts of what is known before a release: policies, plans, budgets.
 
-In reading order: `attribute_moves`, `policy_panels`, `budget_panels`, `budget_picture`, `error_rows`, `plan_error`,
-`loss_profiles`, `by_distance`, `noise_ratio_histogram`, `policy_map`, `policy_picture`, `selection_chances`.
+In reading order: `loss_profiles`, `policy_picture`, `budget_panels`, `budget_picture`, `plan_error`, `by_distance`,
+`policy_map`, `selection_chances`.
 """

@@ -1,6 +1,6 @@
 """What is used of the budget along one attribute: a table of pairs of values, or bands of distance between places.
 
-Every number is a share of a pair's own ε, since what is left in ε hides how little that is where little was allowed.
+Every number is a fraction of a pair's own ε, since what is left in ε hides how little that is where little was allowed.
 A cell or a band shows its worst pair, in the worst context of the other attributes; a band also the 99th percentile and
 the median of its pairs, so that any number of places fits.  Nothing is averaged, and never are all pairs drawn.
 """
@@ -13,18 +13,15 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.metrics import Metric
-from dxprivacy.metrics.closed_forms import Constant, Line
+from dxprivacy.metrics.closed_forms import Constant, LineMetric
 from dxprivacy.metrics.place_metrics import Places
-from dxprivacy.output.charts.axes import Log
-from dxprivacy.output.charts.channels import Spec, on, pointed_at, quantitative, span
-from dxprivacy.output.charts.chart_style import INK, clean
-from dxprivacy.output.charts.distance_bands import BANDS, Ruler, bare, ruler
-from dxprivacy.output.charts.guarantees.attribute_moves import Moves, sample
-from dxprivacy.output.charts.guarantees.policy_panels import worst_of_cells
-from dxprivacy.output.charts.layers import Tip, heading, layer, mark, tips, with_values, written
-from dxprivacy.output.charts.pair_heat import Cell, Panel, heat, pair_of, presence
+from dxprivacy.output.charts.chart_style import INK, Spec, clean, on, pointed_at, quantitative, span
+from dxprivacy.output.charts.guarantees.loss_profiles import Moves, sample
+from dxprivacy.output.charts.guarantees.policy_picture import worst_of_cells
+from dxprivacy.output.charts.layers import LogScale, Tip, heading, layer, mark, tips, with_values, written
+from dxprivacy.output.charts.pair_heat import Cell, HeatPanel, heat, pair_of, presence
 from dxprivacy.output.charts.shades import SHADES, USED
-from dxprivacy.output.charts.value_groups import Groups, pairs_of, runs
+from dxprivacy.output.charts.value_groups import BANDS, Ruler, ValueGroups, bare, pairs_of, ruler, runs
 from dxprivacy.privacy.costs import SumCost
 from dxprivacy.universe.attributes.attribute import Attribute
 from dxprivacy.universe.blocks import joint_classes
@@ -34,19 +31,21 @@ _WIDE, _TALL = 560, 190
 
 
 @dataclass(frozen=True)
-class Used:
+class UsedPanel:
     """A panel and what its reader has to know."""
 
-    panel: Panel
+    panel: HeatPanel
     found: tuple[float, ...]
     coarse: bool = False
     complete: bool = True
     bounded: bool = False
     banded: bool = False
-    shares: Floats = field(default_factory=lambda: np.zeros(0), repr=False)  # of all pairs in bands
+    fractions: Floats = field(default_factory=lambda: np.zeros(0), repr=False)  # of all pairs in bands
 
 
-def attribute_used(spent: SumCost, axis: int, attribute: Attribute, metric: Metric, special: Sequence[int]) -> Used:
+def attribute_used(
+    spent: SumCost, axis: int, attribute: Attribute, metric: Metric, special: Sequence[int]
+) -> UsedPanel:
     """Along one attribute; `special` values are never missed, where not all can be looked at."""
     own = ruler(metric, attribute)
     moves = Moves.along(spent, axis)
@@ -55,21 +54,21 @@ def attribute_used(spent: SumCost, axis: int, attribute: Attribute, metric: Metr
     return _table(moves, axis, attribute, metric, special)
 
 
-def presence_used(share: float, *, bounded: bool) -> Used:
+def presence_used(fraction: float, *, bounded: bool) -> UsedPanel:
     """Whether somebody is in the data at all."""
-    return Used(presence(share, percent_up(share), USED), (share,), bounded=bounded)
+    return UsedPanel(presence(fraction, percent_up(fraction), USED), (fraction,), bounded=bounded)
 
 
-def percent_up(share: float) -> str:
+def percent_up(fraction: float) -> str:
     """Whole per cent, rounded up: what is used is never shown as less.
 
     >>> percent_up(0.901), percent_up(0.0), percent_up(1e-9), percent_up(float("inf"))
     ('91', '0', '1', '∞')
     """
-    return "∞" if math.isinf(share) else str(math.ceil(100 * share * (1 - 1e-9)))
+    return "∞" if math.isinf(fraction) else str(math.ceil(100 * fraction * (1 - 1e-9)))
 
 
-def _shares(moves: Moves, metric: Metric, u: Ints, v: Ints) -> Floats:
+def _budgets(moves: Moves, metric: Metric, u: Ints, v: Ints) -> Floats:
     """The part of each pair's ε that is used; infinite where the policy knows no limit."""
     d = metric.pairwise(u, v)
     used, _ = moves.worst(u, v)
@@ -79,28 +78,30 @@ def _shares(moves: Moves, metric: Metric, u: Ints, v: Ints) -> Floats:
     return out
 
 
-def _table(moves: Moves, axis: int, attribute: Attribute, metric: Metric, special: Sequence[int]) -> Used:
-    groups = Groups.of(attribute)
+def _table(moves: Moves, axis: int, attribute: Attribute, metric: Metric, special: Sequence[int]) -> UsedPanel:
+    groups = ValueGroups.of(attribute)
     u, v, complete = _pairs(moves, axis, metric, groups, special)
-    shares = _shares(moves, metric, u, v)
-    ranked = np.where(np.isinf(shares), -1.0, shares)  # a limited pair is worse news than a public one
+    fractions = _budgets(moves, metric, u, v)
+    ranked = np.where(np.isinf(fractions), -1.0, fractions)  # a limited pair is worse news than a public one
     cells = []
     for (a, b), k in worst_of_cells(groups, u, v, ranked):
         pair = pair_of(attribute.label, u[k], v[k])
-        cells.append(Cell(a, b, float(shares[k]), percent_up(float(shares[k])), pair=pair))
+        cells.append(Cell(a, b, float(fractions[k]), percent_up(float(fractions[k])), pair=pair))
     panel = heat(attribute.name, groups.labels, cells, USED)
     found = tuple(cell.value for cell in cells)
-    return Used(panel, found, groups.coarse, complete, moves.bounded)
+    return UsedPanel(panel, found, groups.coarse, complete, moves.bounded)
 
 
-def _pairs(moves: Moves, axis: int, metric: Metric, groups: Groups, special: Sequence[int]) -> tuple[Ints, Ints, bool]:
+def _pairs(
+    moves: Moves, axis: int, metric: Metric, groups: ValueGroups, special: Sequence[int]
+) -> tuple[Ints, Ints, bool]:
     """The pairs that decide what the cells show, or as many as can be looked at."""
     size = groups.size
     starts = np.array(groups.starts, dtype=np.int64)
     classes = joint_classes([t.moving(axis) for t in moves.terms], size)
     values = np.arange(size, dtype=np.int64)
     base = bare(metric)
-    if isinstance(base, Line) and (np.diff(base.positions) > 0).all():
+    if isinstance(base, LineMetric) and (np.diff(base.positions) > 0).all():
         listed = base.universe.size
         values = np.append(runs(classes[:listed], groups), np.arange(listed, size))
     elif isinstance(base, Constant):  # equal classes are alike: one of each, two so that every group has a pair
@@ -126,7 +127,7 @@ def _second(inverse: Ints, first: Ints) -> Ints:
 
 def bands_used(
     moves: Moves, metric: Metric, own: Ruler | None, name: str, special: Sequence[int], label: Label
-) -> Used:
+) -> UsedPanel:
     """Bands of distance, or of the policy's ε where there is no distance: worst pair, 99th percentile, median."""
     size = own.size if own else metric.universe.size - (metric.universe.absent is not None)
     inside = [x for x in special if x < size]
@@ -134,40 +135,40 @@ def bands_used(
     if not complete:
         a, b = pairs_of(np.array(inside, dtype=np.int64))
         u, v = np.concatenate([u, a]), np.concatenate([v, b])
-    shares = _shares(moves, metric, u, v)
+    fractions = _budgets(moves, metric, u, v)
     x = own.lengths(u, v) if own else metric.pairwise(u, v)
-    usable = np.flatnonzero(np.isfinite(shares) & np.isfinite(x) & (x > 0))
-    u, v, x, shares = u[usable], v[usable], x[usable], shares[usable]
+    usable = np.flatnonzero(np.isfinite(fractions) & np.isfinite(x) & (x > 0))
+    u, v, x, fractions = u[usable], v[usable], x[usable], fractions[usable]
     unit = f", {clean(own.unit, 20)}" if own and own.unit else ""
     title = f"distance between the two{unit} (log)" if own else "ε that the policy allows the two (log)"
-    view = _bands_view(name, title, u, v, x, shares, label)
-    return Used(Panel(view, _WIDE + 60), (), False, complete, moves.bounded, True, shares)
+    view = _bands_view(name, title, u, v, x, fractions, label)
+    return UsedPanel(HeatPanel(view, _WIDE + 60), (), False, complete, moves.bounded, True, fractions)
 
 
-def _bands_view(name: str, title: str, u: Ints, v: Ints, x: Floats, shares: Floats, label: Label) -> Spec:
+def _bands_view(name: str, title: str, u: Ints, v: Ints, x: Floats, fractions: Floats, label: Label) -> Spec:
     if not len(x):
         nothing = written("no two places have a limit between them", 8, 20, color=INK)
         return {"width": _WIDE, "height": 40, **heading(clean(name)), "layer": [nothing]}
     edges, band = _edges(x)
-    log = Log.over(edges.tolist(), _WIDE, room=0.01)
+    log = LogScale.over(edges.tolist(), _WIDE, room=0.01)
     rows, tops = [], []
     for k in np.unique(band).tolist():
         members = np.flatnonzero(band == k)
-        worst = int(members[shares[members].argmax()])
-        part = np.sort(shares[members])
+        worst = int(members[fractions[members].argmax()])
+        part = np.sort(fractions[members])
         upper, middle = (float(part[math.ceil(q * len(part)) - 1]) for q in (0.99, 0.5))
         rows.append(
             {
                 "lo": log.at(float(edges[k])),
                 "hi": log.at(float(edges[k + 1])),
-                "worst": float(shares[worst]),
+                "worst": float(fractions[worst]),
                 "p99": upper,
                 "median": middle,
                 "pairs": len(members),
                 "pair": (pair := pair_of(label, u[worst], v[worst])),
             }
         )
-        tops.append((float(shares[worst]), float(x[worst]), pair))
+        tops.append((float(fractions[worst]), float(x[worst]), pair))
     return {"width": _WIDE, "height": _TALL, **heading(clean(name)), "layer": _bars(rows, tops, log, title)}
 
 
@@ -187,16 +188,16 @@ def _edges(x: Floats) -> tuple[Floats, Ints]:
 
 def _named(tops: list[tuple[float, float, str]]) -> list[tuple[float, float, str]]:
     """Of the most used pairs the closest, the farthest and one between."""
-    most = max(share for share, _, _ in tops)
+    most = max(fraction for fraction, _, _ in tops)
     near = sorted((t for t in tops if t[0] > 0 and t[0] >= 0.97 * most), key=lambda t: t[1])
     if not near:
         return []
     return [near[k] for k in sorted({0, len(near) // 2, len(near) - 1})]
 
 
-def _bars(rows: list[Spec], tops: list[tuple[float, float, str]], log: Log, title: str) -> list[Spec]:
+def _bars(rows: list[Spec], tops: list[tuple[float, float, str]], log: LogScale, title: str) -> list[Spec]:
     x = quantitative(scale=log.scale, axis={**log.axis(title), "grid": False})
-    y = quantitative(scale=span(0, 1), axis={"title": "share of the pair’s ε used", "format": ".0%", "tickCount": 4})
+    y = quantitative(scale=span(0, 1), axis={"title": "fraction of the pair’s ε used", "format": ".0%", "tickCount": 4})
     told = pointed_at("pair", "worst", "p99", "median", "pairs")
 
     def bar(what: str, shade: str) -> Spec:
@@ -204,8 +205,8 @@ def _bars(rows: list[Spec], tops: list[tuple[float, float, str]], log: Log, titl
         return layer(rows, look, x=on(x, "lo"), x2={"field": "hi"}, y=on(y, what), y2={"datum": 0}, tooltip=told)
 
     named = _named(tops)
-    dots = [{"x": log.at(x), "y": share} for share, x, _ in named]
-    labels = [Tip(f"{clean(pair, 44)} {percent_up(share)} %", log.pixel(x), INK) for share, x, pair in named]
+    dots = [{"x": log.at(x), "y": fraction} for fraction, x, _ in named]
+    labels = [Tip(f"{clean(pair, 44)} {percent_up(fraction)} %", log.pixel(x), INK) for fraction, x, pair in named]
     return [
         bar("worst", SHADES[4]),
         bar("p99", SHADES[2]),

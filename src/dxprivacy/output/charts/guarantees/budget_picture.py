@@ -1,4 +1,4 @@
-"""`plots.budget`: what a ledger has used of each pair's ε, and so what is left (UX `budget_attributes`, `_profile`)."""
+"""`plots.budget`: what a ledger has used of each pair's ε, and so what is left."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,14 @@ from dxprivacy.ledger.ledger_budget import used_by_attribute
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.with_other import WithAbsent, along, present
 from dxprivacy.output.charts.chart_style import WIDTH, sentences
-from dxprivacy.output.charts.guarantees.attribute_moves import Moves, presence
-from dxprivacy.output.charts.guarantees.budget_panels import Used, attribute_used, bands_used, percent_up, presence_used
+from dxprivacy.output.charts.guarantees.budget_panels import (
+    UsedPanel,
+    attribute_used,
+    bands_used,
+    percent_up,
+    presence_used,
+)
+from dxprivacy.output.charts.guarantees.loss_profiles import Moves, presence
 from dxprivacy.output.charts.layers import empty, several
 from dxprivacy.output.charts.pair_heat import packed
 from dxprivacy.output.charts.picture import Picture, require
@@ -64,7 +70,7 @@ def used_picture(spent: SumCost, metric: Metric) -> Picture:
 
 
 def _touched(spent: SumCost, metric: Metric) -> dict[str, bool]:
-    """Which attributes any question so far is about, where attributes can be looked at one by one."""
+    """Which attributes any query so far is about, where attributes can be looked at one by one."""
     if present(metric).axes is None:
         return {}
     axes = {axis for term in spent.terms for axis in term.axes}
@@ -72,7 +78,9 @@ def _touched(spent: SumCost, metric: Metric) -> dict[str, bool]:
     return {name: axis in axes or bool(flat.along_axis(axis)) for axis, name in enumerate(metric.universe.names)}
 
 
-def _panels(spent: SumCost, metric: Metric, most: dict[str, list[UsedPair]], touched: dict[str, bool]) -> list[Used]:
+def _panels(
+    spent: SumCost, metric: Metric, most: dict[str, list[UsedPair]], touched: dict[str, bool]
+) -> list[UsedPanel]:
     """One for each attribute where pairs that differ in one of them generate the metric, otherwise one for all."""
     universe = metric.universe
     axes = along(metric)
@@ -85,7 +93,7 @@ def _panels(spent: SumCost, metric: Metric, most: dict[str, list[UsedPair]], tou
             return short(", ".join(universe.record(cell).values()), 40)
 
         return [bands_used(Moves.along(spent, None), metric, None, "whole records", special, label)]
-    found: list[Used] = []
+    found: list[UsedPanel] = []
     for axis, (attribute, own) in enumerate(zip(universe.attributes, axes, strict=True)):
         if not touched[attribute.name] or len(found) >= PANELS:
             continue
@@ -94,30 +102,30 @@ def _panels(spent: SumCost, metric: Metric, most: dict[str, list[UsedPair]], tou
         found.append(attribute_used(spent, axis, attribute, own, special))
     if isinstance(metric, WithAbsent) and universe.absent is not None:
         told = presence(spent, universe.absent)
-        share = float(max_ratio(spent, metric).upper) if told is None else told[0] / float(metric.radius)
-        found.append(presence_used(min(share, 1.0), bounded=told is None))
+        fraction = float(max_ratio(spent, metric).upper) if told is None else told[0] / float(metric.radius)
+        found.append(presence_used(min(fraction, 1.0), bounded=told is None))
     return found
 
 
-def _finding(spent: SumCost, metric: Metric, most: dict[str, list[UsedPair]], panels: Sequence[Used]) -> str:
-    first = {name: used[0] for name, used in most.items() if used and used[0].share > 0}
+def _finding(spent: SumCost, metric: Metric, most: dict[str, list[UsedPair]], panels: Sequence[UsedPanel]) -> str:
+    first = {name: used[0] for name, used in most.items() if used and used[0].fraction > 0}
     if not spent.costs:
         return "Nothing is used yet"
     if not first:
         return "Nothing is used: the answers so far tell no two records apart, or only public differences"
-    if len(panels) == 1 and panels[0].banded and panels[0].complete and len(panels[0].shares) > 1:
-        shares = panels[0].shares
-        full = int((shares > 0.99).sum())
-        half = f"half of all {len(shares):,} pairs: up to {percent_up(float(np.median(shares)))} %"
+    if len(panels) == 1 and panels[0].banded and panels[0].complete and len(panels[0].fractions) > 1:
+        fractions = panels[0].fractions
+        full = int((fractions > 0.99).sum())
+        half = f"half of all {len(fractions):,} pairs: up to {percent_up(float(np.median(fractions)))} %"
         if full:
             return f"{plural(full, 'pair')} over 99 % used; {half}"
-        return f"Most used pair: {percent_up(float(shares.max()))} %; {half}"
-    top = max(first.values(), key=lambda used: used.share)
+        return f"Most used pair: {percent_up(float(fractions.max()))} %; {half}"
+    top = max(first.values(), key=lambda used: used.fraction)
     pair = short_pair(pair_words(metric, top.pair), 48)
-    return f"Most used: {pair}, {percent_up(min(top.share, 1.0))} % of ε {digits(top.allowed)}"
+    return f"Most used: {pair}, {percent_up(min(top.fraction, 1.0))} % of ε {digits(top.allowed)}"
 
 
-def _reading(metric: Metric, panels: Sequence[Used], touched: dict[str, bool]) -> str:
+def _reading(metric: Metric, panels: Sequence[UsedPanel], touched: dict[str, bool]) -> str:
     parts = []
     if not panels:
         return "Per cent of each pair’s ε used, over all releases so far."

@@ -1,4 +1,4 @@
-"""`plots.trade`: what is given up and what is gained, against standard DP with the same worst case (UX `trade`).
+"""`plots.trade`: what is given up and what is gained, against standard DP with the same worst case.
 
 The policy, this plan and standard DP against distance.  Where the policy's line crosses standard DP's is the
 headline: pairs closer than that are guaranteed more than standard DP guarantees, pairs beyond it less.
@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from dxprivacy.mechanisms.linear.plan import Plan
-from dxprivacy.output.charts.axes import Log
-from dxprivacy.output.charts.channels import Spec, pointed_at
-from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK, TINT, clean, sentences
-from dxprivacy.output.charts.guarantees.loss_profiles import PRESENCE, Point, Profile, profiles
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK, TINT, Spec, clean, pointed_at, sentences
+from dxprivacy.output.charts.guarantees.loss_profiles import PRESENCE, Profile, ProfilePoint, profiles
 from dxprivacy.output.charts.guarantees.plan_error import require_plan
-from dxprivacy.output.charts.layers import heading, layer, mark, pictured, view, with_values, written
+from dxprivacy.output.charts.layers import LogScale, heading, layer, mark, pictured, view, with_values, written
 from dxprivacy.output.charts.picture import Picture
 from dxprivacy.output.text.plan_text import pair_words
 from dxprivacy.wording import digits, plural
@@ -39,7 +37,7 @@ def trade_picture(plan: Plan) -> Picture:
     usable = [y for y in heights if 0 < y < math.inf]
     floor = max(usable, default=1.0) / _DECADES
     alone = len(shown) == 1
-    y = Log.over([h for h in usable if h > floor], 290 if alone else 150, apart=26)
+    y = LogScale.over([h for h in usable if h > floor], 290 if alone else 150, apart=26)
     if alone:
         views = _view(plan, shown[0], y, 600, alone=True)
     else:
@@ -48,9 +46,9 @@ def trade_picture(plan: Plan) -> Picture:
     return pictured(description, _finding(plan, every), _reading(plan, every, shown), views)
 
 
-def _view(plan: Plan, profile: Profile, y: Log, width: int, *, alone: bool) -> Spec:
+def _view(plan: Plan, profile: Profile, y: LogScale, width: int, *, alone: bool) -> Spec:
     worst = plan.worst_epsilon
-    x = Log.over([q.x for q in profile.ends], width)
+    x = LogScale.over([q.x for q in profile.ends], width)
     spot = {
         "x": x.channel(_distance(profile, alone), "x"),
         "y": y.channel("ε: how far the two can be told apart (log)" if alone else "ε (log)", "y"),
@@ -82,13 +80,13 @@ def _view(plan: Plan, profile: Profile, y: Log, width: int, *, alone: bool) -> S
     return {**drawn, **heading("" if alone else clean(profile.name))}
 
 
-def _drawn(plan: Plan, point: Point, y: Log) -> Spec:
+def _drawn(plan: Plan, point: ProfilePoint, y: LogScale) -> Spec:
     words = clean(pair_words(plan.metric, point.pair), 90)
     allows, used = digits(point.policy), digits(point.used)
     return {"x": point.x, "y": y.at(point.used), "pair": words, "policy allows": allows, "used": used}
 
 
-def _policy_line(profile: Profile, x: Log) -> list[tuple[float, float]]:
+def _policy_line(profile: Profile, x: LogScale) -> list[tuple[float, float]]:
     """Through real pairs; where the distance is the policy's own ε it is the diagonal."""
     if not profile.points:
         return []
@@ -107,14 +105,14 @@ def _under(line: Sequence[tuple[float, float]], worst: float) -> list[tuple[floa
             continue
         if out and b > worst:
             a0, b0 = line[k - 1]
-            share = math.log(worst / b0) / math.log(b / b0)
-            out.append((a0 * (a / a0) ** share, worst))
+            budget = math.log(worst / b0) / math.log(b / b0)
+            out.append((a0 * (a / a0) ** budget, worst))
         break
     return out if len(out) > 1 else []
 
 
 def _labels(
-    plan: Plan, profile: Profile, x: Log, y: Log, line: Sequence[tuple[float, float]], *, alone: bool
+    plan: Plan, profile: Profile, x: LogScale, y: LogScale, line: Sequence[tuple[float, float]], *, alone: bool
 ) -> list[Spec]:
     """What the lines are, on a picture of its own; in one of many only what cannot be drawn."""
     if not profile.points:
@@ -145,11 +143,11 @@ def _labels(
     return out
 
 
-def _clear_of(line: Sequence[tuple[float, float]], worst: float, x: Log, y: Log) -> tuple[float, float]:
+def _clear_of(line: Sequence[tuple[float, float]], worst: float, x: LogScale, y: LogScale) -> tuple[float, float]:
     """Where above the policy's line its label does not meet standard DP's."""
     found = (0.0, 0.0)
-    for share in (0.62, 0.48, 0.78, 0.92):
-        at = x.low * (x.high / x.low) ** share
+    for budget in (0.62, 0.48, 0.78, 0.92):
+        at = x.low * (x.high / x.low) ** budget
         found = x.pixel(at), max(y.below_top(_height(line, at)) - 5, 12)
         if not 0 < worst < math.inf or abs(found[1] - 6 - y.below_top(worst)) > 12:
             break
@@ -238,8 +236,8 @@ def _reading(plan: Plan, every: Sequence[Profile], shown: Sequence[Profile]) -> 
     if not all(p.complete or p.bounded for p in shown):
         looked = sum(p.pairs for p in shown)
         parts.append(f"Worst of the {looked:,} pairs looked at, not of all")
-    if plan.share != 1:
-        parts.append(f"The plan may use {digits(100 * float(plan.share))} % of the policy")
+    if plan.budget != 1:
+        parts.append(f"The plan may use {digits(100 * float(plan.budget))} % of the policy")
     if len(shown) < len(every):
         parts.append(f"{len(shown)} of {len(every)} panels shown")
     return sentences(parts) if parts else "Nothing to compare."

@@ -1,16 +1,189 @@
-"""`plots.plan`: how wrong each answer will be, beside both readings of standard DP and the target (UX `plan_error`)."""
+"""`plots.plan`: how wrong each answer will be, beside both readings of standard DP and the target."""
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median_low
 
 from dxprivacy.mechanisms.linear.plan import Plan
-from dxprivacy.output.charts.axes import Log
-from dxprivacy.output.charts.channels import Spec, extent_of, in_rows, nominal, quantitative
-from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK, PALE, TINT, WIDTH, clean
-from dxprivacy.output.charts.guarantees.error_rows import PANELS, ErrorRow, Panel, answer_rows, panels
-from dxprivacy.output.charts.layers import Tip, heading, layer, mark, several, tips, view, with_values
+from dxprivacy.output.charts.chart_style import (
+    ACCENT,
+    GRAY,
+    INK,
+    PALE,
+    TINT,
+    WIDTH,
+    Spec,
+    clean,
+    distinct,
+    extent_of,
+    in_rows,
+    nominal,
+    on,
+    quantitative,
+    span,
+)
+from dxprivacy.output.charts.layers import (
+    LogScale,
+    Tip,
+    empty,
+    heading,
+    layer,
+    mark,
+    pictured,
+    several,
+    tips,
+    view,
+    with_values,
+)
 from dxprivacy.output.charts.picture import Picture, require
+from dxprivacy.releases.answer_tables import names
+from dxprivacy.universe.answers import ErrorOf
 from dxprivacy.wording import digits, plural, times
+
+# -- A plan's errors as the rows of a picture: one row for an answer, or for many that share a fate --------------------
+# However many answers a plan has, the rows are few: answers with equal errors are one row, and where that is not
+# enough, all but the hardest become one row with the least, the median and the largest of their errors.  Nothing is
+# averaged.
+
+
+ROWS = 36
+_ALONE = 24  # so many single answers of a query stand for themselves
+_QUERIES = 6  # more queries with several answers: one row each
+PANELS = 10
+
+
+@dataclass(frozen=True)
+class ErrorRow:
+    """95 % half-widths of one answer or several, and those of standard DP; None where there is nothing to compare."""
+
+    label: str
+    least: float
+    middle: float
+    most: float
+    strict: float | None
+    loose: float | None
+    target: float | None
+    least_gain: float
+    most_gain: float
+    silent: bool  # no noise: exact, or so much allowed that no noise is to be expected
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class ErrorPanel:
+    """Rows on one axis: of one query, or of several that ask for one number each."""
+
+    kind: str
+    unit: str
+    name: str
+    rows: tuple[ErrorRow, ...]
+
+
+def answer_rows(plan: Plan) -> list[ErrorRow]:
+    """One row for each answer, in the plan's order."""
+    strict, loose = (_half_widths(errors) for errors in (plan.baselines.strict, plan.baselines.worst))
+    gains = plan.improvement.tolist()
+    called = names(plan.workload.answers)
+    return [
+        ErrorRow(
+            clean(called[k]),
+            error.half_width,
+            error.half_width,
+            error.half_width,
+            strict[k],
+            loose[k],
+            None if answer.within is None else float(answer.within),
+            gains[k],
+            gains[k],
+            silent=error.rmse == 0,
+        )
+        for k, (answer, error) in enumerate(zip(plan.workload.answers, plan.errors, strict=True))
+    ]
+
+
+def panels(plan: Plan, rows: Sequence[ErrorRow]) -> list[ErrorPanel]:
+    """The rows of all answers, in panels of few; those of one kind and unit stand together."""
+    members: dict[int, list[ErrorRow]] = {}
+    units: dict[int, str] = {}
+    for answer, row in zip(plan.workload.answers, rows, strict=True):
+        members.setdefault(answer.query, []).append(row)
+        units.setdefault(answer.query, answer.unit)
+    families: dict[tuple[str, str], list[int]] = {}
+    for query in members:
+        families.setdefault((_kind(plan, query), units[query]), []).append(query)
+    titles = {q: clean(plan.queries.queries[q].name, 60) for q in members}
+    several = [q for q in members if len(members[q]) > 1]
+    out: list[ErrorPanel] = []
+    for (kind, unit), queries in families.items():
+        single = [q for q in queries if q not in several or len(several) > _QUERIES]
+        ones = [r for q in single for r in ([_together(members[q], titles[q])] if q in several else members[q])]
+        if ones:
+            out.append(ErrorPanel(kind, unit, "", tuple(ones)))
+        out += [ErrorPanel(kind, unit, titles[q], tuple(members[q])) for q in queries if q not in single]
+    room = max(6, ROWS // len(out))
+    return [replace(panel, rows=_fitted(panel.rows, room if len(out) > 1 else _ALONE)) for panel in out]
+
+
+def _half_widths(errors: Sequence[ErrorOf | None]) -> list[float | None]:
+    """Of standard DP; None where it has no finite noise, or none at all."""
+    return [e.half_width if e is not None and 0 < e.half_width < math.inf else None for e in errors]
+
+
+def _kind(plan: Plan, query: int) -> str:
+    """What the numbers are: sums and means have axes of their own; everything else counts records."""
+    return plan.queries.queries[query].measure
+
+
+def _fitted(rows: Sequence[ErrorRow], room: int) -> tuple[ErrorRow, ...]:
+    """At most `room` rows, by rising error."""
+    ordered = sorted(rows, key=lambda r: r.middle)
+    if len(ordered) > room:
+        alike: dict[tuple[object, ...], list[ErrorRow]] = {}
+        for row in ordered:
+            alike.setdefault((row.middle, row.strict, row.loose, row.target, row.silent), []).append(row)
+        ordered = [_together(group, _several(group, len(rows))) for group in alike.values()]
+    if len(ordered) > room:
+        easy, hard = ordered[: len(ordered) - room + 1], ordered[len(ordered) - room + 1 :]
+        ordered = [_together(easy, f"the other {sum(r.count for r in easy):,}"), *hard]
+    labels = distinct(r.label for r in ordered)
+    return tuple(replace(row, label=label) for row, label in zip(ordered, labels, strict=True))
+
+
+def _several(group: Sequence[ErrorRow], whole: int) -> str:
+    count = sum(r.count for r in group)
+    if count == 1:
+        return group[0].label
+    return f"all {count:,}" if len(group) == whole else f"{clean(group[0].label, 26)} and {count - 1:,} more"
+
+
+def _together(group: Sequence[ErrorRow], label: str) -> ErrorRow:
+    """One row for several: the median is that of a real answer."""
+    if len(group) == 1:
+        return replace(group[0], label=label)
+    finite = [r for r in group if math.isfinite(r.least_gain)] or list(group)
+    return ErrorRow(
+        label,
+        min(r.least for r in group),
+        median_low(r.middle for r in group for _ in range(r.count)),
+        max(r.most for r in group),
+        _middle([r.strict for r in group]),
+        _middle([r.loose for r in group]),
+        _middle([r.target for r in group]),
+        min(r.least_gain for r in finite),
+        max(r.most_gain for r in finite),
+        all(r.silent for r in group),
+        sum(r.count for r in group),
+    )
+
+
+def _middle(values: Sequence[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return median_low(known) if known else None
+
+
+# -- `plots.plan` ------------------------------------------------------------------------------------------------------
+
 
 STEP = 20
 _Number = Callable[[ErrorRow], float | None]
@@ -33,10 +206,10 @@ def plan_picture(plan: Plan) -> Picture:
     rows = answer_rows(plan)
     every = panels(plan, rows)
     shown = every[:PANELS]
-    logs: dict[tuple[str, str], Log] = {}
+    logs: dict[tuple[str, str], LogScale] = {}
     for panel in shown:
         family = [r for p in shown if (p.kind, p.unit) == (panel.kind, panel.unit) for r in p.rows]
-        logs.setdefault((panel.kind, panel.unit), Log.over(_numbers(family), WIDTH))
+        logs.setdefault((panel.kind, panel.unit), LogScale.over(_numbers(family), WIDTH))
     views = []
     extent = extent_of(row.label for panel in shown for row in panel.rows)
     for k, panel in enumerate(shown):
@@ -46,14 +219,14 @@ def plan_picture(plan: Plan) -> Picture:
         labels = _tips(plan, panel.rows, log) if not k else []
         views.append(_view(panel, log, _axis_title(plan, panel) if last else None, labels, extent))
     title, reading = _finding(rows), _reading(plan, shown, len(every) - len(shown))
-    return several(views, title, reading, description="Error per question", spacing=22)
+    return several(views, title, reading, description="Error per query", spacing=22)
 
 
 def _numbers(rows: Sequence[ErrorRow]) -> list[float]:
     return [x for r in rows for x in (r.least, r.middle, r.most, r.strict, r.loose, r.target) if x]
 
 
-def _view(panel: Panel, log: Log, axis_title: str | None, labels: list[Tip], extent: float) -> Spec:
+def _view(panel: ErrorPanel, log: LogScale, axis_title: str | None, labels: list[Tip], extent: float) -> Spec:
     """One panel: rows from top to bottom, every mark in its own layer."""
     rows = panel.rows
     noisy = [r for r in rows if not r.silent]
@@ -106,7 +279,7 @@ def _gain(row: ErrorRow) -> str:
     return low if low == high else f"{low[:-1]} – {high}"
 
 
-def _tips(plan: Plan, rows: Sequence[ErrorRow], log: Log) -> list[Tip]:
+def _tips(plan: Plan, rows: Sequence[ErrorRow], log: LogScale) -> list[Tip]:
     """What the marks of the first row are."""
     row = next((r for r in rows if r.strict or r.loose or r.target), None)
     if row is None:
@@ -130,12 +303,12 @@ def _tips(plan: Plan, rows: Sequence[ErrorRow], log: Log) -> list[Tip]:
 
 
 def _only_epsilon(plan: Plan) -> str:
-    """The ε of standard DP at the strictest ε, where it is the same for all questions."""
-    known = {digits(q.epsilon) for q in plan.baselines.questions if math.isfinite(q.epsilon)}
+    """The ε of standard DP at the strictest ε, where it is the same for all queries."""
+    known = {digits(q.epsilon) for q in plan.baselines.queries if math.isfinite(q.epsilon)}
     return known.pop() if len(known) == 1 else ""
 
 
-def _axis_title(plan: Plan, panel: Panel) -> str:
+def _axis_title(plan: Plan, panel: ErrorPanel) -> str:
     what = panel.unit
     if panel.kind == "count" and not what:
         what = f"records of {plan.records:,}" if plan.records and plan.metric.universe.absent is None else "records"
@@ -177,13 +350,13 @@ def _finding(rows: Sequence[ErrorRow]) -> str:
     return f"{times(low)} to {times(high)} less noise than standard DP at the strictest ε; {least}"
 
 
-def _reading(plan: Plan, shown: Sequence[Panel], hidden: int) -> str:
+def _reading(plan: Plan, shown: Sequence[ErrorPanel], hidden: int) -> str:
     rows = [r for panel in shown for r in panel.rows]
     parts = []
     if any(not r.silent for r in rows):
         parts.append("● this plan")
     if any(r.strict for r in rows):
-        parts.append("○ standard DP, as strict as the closest pair that a question tells apart (× more noise)")
+        parts.append("○ standard DP, as strict as the closest pair that a query tells apart (× more noise)")
     if any(r.loose for r in rows):
         parts.append("gray bar: standard DP, our worst case")
     if any(r.target for r in rows):
@@ -196,3 +369,78 @@ def _reading(plan: Plan, shown: Sequence[Panel], hidden: int) -> str:
     if hidden:
         text += f", {plural(hidden, 'panel')} left out"
     return text or "No noise is needed"
+
+
+# -- `plots.gain`: how much noise is saved, over all answers of a plan ---------------------------
+
+
+BINS = 40
+_WIDE, _TALL = 600, 220
+
+
+def gain_picture(plan: Plan) -> Picture:
+    """A histogram of standard DP's noise divided by ours, the least and the most gained named.  Nothing is spent.
+
+    >>> import dxprivacy as dx
+    >>> dx.plots.gain(dx.plan([[1, 1, 0, 0]], dx.metrics.line(4, 1)))
+    Picture('Noise saved: 1×')
+    """
+    require_plan(plan)
+    rows = answer_rows(plan)
+    compared = [r for r in rows if r.strict and not r.silent and 0 < r.least_gain < math.inf]
+    drawn = view(_WIDE, _TALL, _layers(compared)) if compared else empty("no noise to compare", _WIDE)
+    return pictured(
+        "Noise saved",
+        _noise_ratio_histogram_finding(compared),
+        _noise_ratio_histogram_reading(plan, rows, compared),
+        drawn,
+    )
+
+
+def _layers(compared: list[ErrorRow]) -> list[Spec]:
+    gains = [r.least_gain for r in compared]
+    log = LogScale.over([1.0, *gains], _WIDE, room=0.03)
+    edges = [log.low * (log.high / log.low) ** (k / BINS) for k in range(BINS + 1)]
+    counts = [0] * BINS
+    for gain in gains:
+        counts[min(int(BINS * log.pixel(gain) / _WIDE), BINS - 1)] += 1
+    bars = [{"lo": edges[k], "hi": edges[k + 1], "n": n} for k, n in enumerate(counts) if n]
+    x = log.channel("times less noise than standard DP (log)")
+    top = max(counts)
+    axis = {"title": "answers", "format": ",d", "tickCount": min(4, top)}
+    y = quantitative("n", scale=span(0, 1.08 * top), axis=axis)
+    least, most = min(compared, key=lambda r: r.least_gain), max(compared, key=lambda r: r.least_gain)
+    named = [Tip(f"{clean(least.label, 30)}: {times(least.least_gain)}", log.pixel(least.least_gain), ACCENT)]
+    if most.least_gain > 1.02 * least.least_gain:
+        named.append(Tip(f"{clean(most.label, 30)}: {times(most.least_gain)}", log.pixel(most.least_gain), ACCENT))
+    bar = mark("bar", color=ACCENT, stroke="white", strokeWidth=0.6)
+    return [
+        layer(bars, bar, x=on(x, "lo"), x2={"field": "hi"}, y=y, y2={"datum": 0}),
+        layer([{"x": 1}], mark("rule", color=INK, strokeWidth=1.5), x=on(x, "x")),
+        *tips(named, _WIDE),
+    ]
+
+
+def _noise_ratio_histogram_finding(compared: list[ErrorRow]) -> str:
+    if not compared:
+        return "No answer gets noise that standard DP could be compared with"
+    gains = [r.least_gain for r in compared]
+    low, middle, high = (times(f(gains)) for f in (min, median_low, max))
+    if low == high:
+        return f"Noise saved: {low}"
+    return f"Noise saved: {middle} for the median answer, from {low} to {high}"
+
+
+def _noise_ratio_histogram_reading(plan: Plan, rows: list[ErrorRow], compared: list[ErrorRow]) -> str:
+    known = sorted(q.epsilon for q in plan.baselines.queries if math.isfinite(q.epsilon))
+    ends = list(dict.fromkeys(digits(e) for e in (known[:1] + known[-1:])))
+    closest = f", {' – '.join(ends)}" if ends else ""
+    text = (
+        f"Noise of standard DP (ε of the closest pair that a query tells apart{closest}) ÷ noise of this plan; "
+        f"{plural(len(compared), 'answer')}"
+    )
+    wins = sum(1 for r in compared if r.loose is not None and r.loose < r.middle)
+    if wins:
+        text += f"; at our worst case, ε {digits(plan.worst_epsilon)}, standard DP is closer for {wins:,}"
+    left = len(rows) - len(compared)
+    return f"{text}, {left:,} without noise left out" if left else text

@@ -12,19 +12,17 @@ from typing import TypeGuard
 import numpy as np
 
 from dxprivacy.metrics import Metric
-from dxprivacy.metrics.closed_forms import Constant
-from dxprivacy.metrics.derived_metrics import Capped, Scaled, Together
+from dxprivacy.metrics.closed_forms import Constant, Graph
+from dxprivacy.metrics.derived_metrics import Capped, CombinedMetric, Scaled
 from dxprivacy.metrics.distances import RADIUS_KM
-from dxprivacy.metrics.graph_metric import Graph
 from dxprivacy.metrics.place_metrics import GreatCircle, Places
 from dxprivacy.metrics.with_other import WithOther
-from dxprivacy.output.charts.channels import Spec, nominal, on, quantitative, span
-from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK, PALE, clean
-from dxprivacy.output.charts.distance_bands import bare, to_other
+from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK, PALE, Spec, clean, nominal, on, quantitative, span
 from dxprivacy.output.charts.layers import bordered, heading, layer, mark, view
-from dxprivacy.output.charts.map_layout import WIDE, Plane, plane_of, ring_around, rounded, with_all
-from dxprivacy.output.charts.pair_heat import Panel
+from dxprivacy.output.charts.map_layout import WIDE, MapPlane, plane_of, ring_around, rounded, with_all
+from dxprivacy.output.charts.pair_heat import HeatPanel
 from dxprivacy.output.charts.shades import EPSILON, FILL
+from dxprivacy.output.charts.value_groups import bare, to_other
 from dxprivacy.universe.attributes.attribute import Attribute
 from dxprivacy.universe.attributes.listed_points import Points
 from dxprivacy.wording import digits
@@ -36,10 +34,10 @@ _SMALLEST = 0.015  # of the map's width: the smallest ring that is drawn
 
 
 @dataclass(frozen=True)
-class Mapped:
+class MapPanel:
     """The map, the ε that shades stand for (none where rings are drawn), and what the reader has to know."""
 
-    panel: Panel
+    panel: HeatPanel
     found: tuple[float, ...]
     reading: str
 
@@ -51,7 +49,7 @@ def can_map(attribute: Attribute, metric: Metric) -> TypeGuard[Points]:
     return bool(np.ptp(attribute.coordinates, axis=0).max() > 0) and math.isfinite(metric.error)
 
 
-def policy_map(attribute: Points, metric: Metric, *, earth: bool = False, around: int | None = None) -> Mapped:
+def policy_map(attribute: Points, metric: Metric, *, earth: bool = False, around: int | None = None) -> MapPanel:
     """The map of one attribute; rings in full around one place, and the smallest of them around some others.
 
     `earth` says that coordinates are latitude and longitude, where the metric itself has forgotten it.
@@ -75,7 +73,7 @@ def policy_map(attribute: Points, metric: Metric, *, earth: bool = False, around
     drawn = {**heading(_title(attribute, bool(levels)), 8), **view(*plane.size, layers), "view": {"stroke": PALE}}
     away = int((~plane.inside).sum())
     left_out = f"{away:,} of {attribute.listed:,} places lie outside and are not drawn. " if away else ""
-    return Mapped(Panel(drawn, WIDE + 10), found, (note + _other(attribute, metric) + left_out).strip())
+    return MapPanel(HeatPanel(drawn, WIDE + 10), found, (note + _other(attribute, metric) + left_out).strip())
 
 
 def _other(attribute: Points, metric: Metric) -> str:
@@ -96,7 +94,7 @@ def _title(attribute: Points, rings: bool) -> str:
 def _places(metric: Metric) -> Places | None:
     """The distance under a metric of places; None where ε does not follow from the distance."""
     metric = bare(metric)
-    if isinstance(metric, Together) and metric.how == "max":
+    if isinstance(metric, CombinedMetric) and metric.how == "max":
         found = [part for part in metric.parts if isinstance(part, Places)]
         rest = [part for part in metric.parts if not isinstance(part, Places)]
         return found[0] if len(found) == 1 and all(isinstance(part, Constant) for part in rest) else None
@@ -119,7 +117,7 @@ def reach(metric: Metric, epsilon: float) -> float:
             return math.inf if epsilon >= float(metric.cap) else reach(metric.base, epsilon)
         case Scaled():
             return reach(metric.base, epsilon / float(metric.factor))
-        case Together():
+        case CombinedMetric():
             return min(reach(part, epsilon) for part in metric.parts)
         case Constant():
             return math.inf if epsilon >= float(metric.epsilon) else 0.0
@@ -129,7 +127,7 @@ def reach(metric: Metric, epsilon: float) -> float:
             return 0.0
 
 
-def _middle(plane: Plane, metric: Metric) -> int:
+def _middle(plane: MapPlane, metric: Metric) -> int:
     """The place nearest to the middle of the map; under a graph, one with the most neighbors."""
     if isinstance(graph := bare(metric), Graph):
         degree = np.bincount(np.concatenate(graph.edges), minlength=len(plane.spots))
@@ -138,7 +136,7 @@ def _middle(plane: Plane, metric: Metric) -> int:
     return int(np.where(plane.inside, away, np.inf).argmin())
 
 
-def _spot(plane: Plane) -> Spec:
+def _spot(plane: MapPlane) -> Spec:
     """Where a place with fields `x` and `y` is drawn."""
     low, high = plane.low.tolist(), plane.high.tolist()
     return {
@@ -146,7 +144,7 @@ def _spot(plane: Plane) -> Spec:
     }
 
 
-def _dots(plane: Plane, spot: Spec) -> Spec:
+def _dots(plane: MapPlane, spot: Spec) -> Spec:
     drawn = np.flatnonzero(plane.inside)
     if len(drawn) > _DOTS:
         drawn = drawn[np.linspace(0, len(drawn) - 1, _DOTS).astype(np.int64)]
@@ -154,7 +152,7 @@ def _dots(plane: Plane, spot: Spec) -> Spec:
     return layer(values, mark("circle", size=12 if len(drawn) > 300 else 22, color=GRAY, opacity=0.7), **spot)
 
 
-def _levels(metric: Metric, places: Places, plane: Plane) -> list[tuple[float, float]]:
+def _levels(metric: Metric, places: Places, plane: MapPlane) -> list[tuple[float, float]]:
     """ε of the rings and their radii: round numbers from the smallest visible ring on, as far as the policy goes."""
     wide = float(plane.high[0] - plane.low[0])
     per = math.radians(1) * float(RADIUS_KM) if plane.turn is not None else 1.0  # of length, per unit of the map
@@ -166,7 +164,7 @@ def _levels(metric: Metric, places: Places, plane: Plane) -> list[tuple[float, f
     return fit[:3]
 
 
-def _rings(attribute: Points, places: Places, plane: Plane, middle: int, levels: list[tuple[float, float]],
+def _rings(attribute: Points, places: Places, plane: MapPlane, middle: int, levels: list[tuple[float, float]],
            spot: Spec) -> list[Spec]:  # fmt: skip
     """All rings around the middle, the smallest around some others, with their names."""
     others = _spread(plane, middle)
@@ -195,7 +193,7 @@ def _rings(attribute: Points, places: Places, plane: Plane, middle: int, levels:
     ]
 
 
-def _spread(plane: Plane, middle: int) -> list[int]:
+def _spread(plane: MapPlane, middle: int) -> list[int]:
     """Places far from each other and from the middle, each time the farthest from those chosen before."""
     inside = plane.inside
     room = 0.08 * (plane.high - plane.low)
@@ -218,7 +216,7 @@ def _from(metric: Metric, middle: int, listed: int) -> tuple[float, ...]:
     return tuple(metric.pairwise(np.full(listed, middle, dtype=np.int64), others).tolist())
 
 
-def _shaded(attribute: Points, metric: Metric, plane: Plane, middle: int, epsilons: Sequence[float],
+def _shaded(attribute: Points, metric: Metric, plane: MapPlane, middle: int, epsilons: Sequence[float],
             spot: Spec) -> list[Spec]:  # fmt: skip
     """Places shaded by their ε from the middle one, with the steps of the metric if it has any."""
     drawn = [k for k in np.flatnonzero(plane.inside).tolist() if k != middle][:_DOTS]
@@ -242,7 +240,7 @@ def _shaded(attribute: Points, metric: Metric, plane: Plane, middle: int, epsilo
     ]
 
 
-def _closest(attribute: Points, metric: Metric, plane: Plane, spot: Spec) -> list[Spec]:
+def _closest(attribute: Points, metric: Metric, plane: MapPlane, spot: Spec) -> list[Spec]:
     """The two places that are protected best, where they are on the map."""
     near = metric.closest
     if near is None or max(near.pair) >= attribute.listed or not plane.inside[list(near.pair)].all():

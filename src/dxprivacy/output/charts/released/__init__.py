@@ -1,5 +1,4 @@
 """Charts of released answers, maps and synthetic records.
 
-In reading order: `answer_panels`, `answer_heat`, `answer_map`, `density_map`, `released_answers`,
-`synthetic_answers`.
+In reading order: `answer_panels`, `answer_map`, `released_answers`, `synthetic_answers`.
 """

@@ -1,6 +1,6 @@
 """Answers in panels: which share one, on which axis they stand, in rows or in a strip.
 
-Up to some fifty answers of a question stand in rows; more stand side by side in their order, with a label under every
+Up to some fifty answers of a query stand in rows; more stand side by side in their order, with a label under every
 few of them.
 """
 
@@ -9,11 +9,24 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dxprivacy.output.charts.channels import Spec, quantitative, span
-from dxprivacy.output.charts.chart_style import INK, WIDTH, clean
+from dxprivacy.output.charts.chart_style import (
+    INK,
+    PALE,
+    WIDTH,
+    Spec,
+    clean,
+    distinct,
+    itself,
+    nominal,
+    pointed_at,
+    quantitative,
+    span,
+)
 from dxprivacy.output.charts.layers import heading, layer, mark, view, with_values
-from dxprivacy.releases.answer_tables import AnswerTable, tables_of
-from dxprivacy.releases.release import Row
+from dxprivacy.output.charts.shades import SHADES
+from dxprivacy.output.text.release_text import number
+from dxprivacy.releases.answer_tables import AnswerTable, Crosstab, tables_of
+from dxprivacy.releases.release import TOO_FEW, Row
 
 PANELS = 8
 _TALL = 200
@@ -26,7 +39,7 @@ _PER_CHARACTER = 6.0
 
 @dataclass(frozen=True)
 class AnswerPanel:
-    """Answers on one axis: a table of a question, or several questions that ask for one number each."""
+    """Answers on one axis: a table of a query, or several queries that ask for one number each."""
 
     name: str
     labels: tuple[str, ...]
@@ -35,23 +48,23 @@ class AnswerPanel:
 
 
 def panels_of(answers: Sequence[Row]) -> list[AnswerPanel]:
-    """A panel for each table; questions for one number each share one if they share a unit and are about as large."""
+    """A panel for each table; queries for one number each share one if they share a unit and are about as large."""
     out: dict[tuple[int, str], AnswerPanel] = {}
     tables = tables_of(answers)
-    of_question = Counter(table.question for table in tables)
+    of_query = Counter(table.query for table in tables)
     for k, table in enumerate(tables):
         if table.lone:
             key = (-1 - _size(table.answers[0]), table.answers[0].unit)
             before = out.get(key, AnswerPanel("", (), ()))
             out[key] = AnswerPanel("", (*before.labels, *table.labels), (*before.rows, *table.answers))
             continue
-        name = table.question if of_question[table.question] == 1 else table.title
+        name = table.query if of_query[table.query] == 1 else table.title
         out[k, ""] = AnswerPanel(name, table.labels, table.answers, table)
     return list(out.values())
 
 
 def _size(row: Row) -> int:
-    """Hundreds of hundreds, so to speak: beside thousands the interval of a share could not be seen."""
+    """Hundreds of hundreds, so to speak: beside thousands the interval of a proportion could not be seen."""
     largest = max(abs(row.low), abs(row.high), abs(row.value))
     return max(math.floor(math.log10(largest)) // 2, -1) + 1 if 0 < largest < math.inf else 0
 
@@ -106,3 +119,67 @@ def strip_view(name: str, labels: Sequence[str], layers: Sequence[Spec], data: S
     title = clean(f"{name}: {many:,} in order" if name else f"{many:,} answers in order", 70)
     scales = {"resolve": {"scale": {"x": "independent"}}}  # labels stand by pixels, marks by their place
     return {"width": STRIP, "height": _TALL, **data, "layer": [*layers, marks, words], **scales, **heading(title)}
+
+
+# -- A two-way table of released answers as shaded cells: the darker, the larger; the numbers are those released -------
+
+
+ACROSS, DOWN = 24, 40
+_ANSWER_HEAT_PER_CHARACTER = 6.2
+_ANSWER_HEAT_TALL = 24
+_LIGHT_FIRST = SHADES[::-1]
+
+
+def heat_of(panel: AnswerPanel) -> Crosstab[Row] | None:
+    """The table in two directions, where it fits a picture; the longer direction goes down."""
+    crosstab = None if panel.table is None else panel.table.crosstab
+    if crosstab is None:
+        return None
+    if len(crosstab.across) > max(len(crosstab.down), 12):
+        crosstab = crosstab.turned
+    return crosstab if len(crosstab.across) <= ACROSS and len(crosstab.down) <= DOWN else None
+
+
+def classes(rows: Sequence[Row]) -> list[int | None]:
+    """The shade of each answer, from the lightest; None where there is too little to say."""
+    known = [row.value for row in rows if not row.vague]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    step = (high - low) / len(_LIGHT_FIRST) or 1.0
+    last = len(_LIGHT_FIRST) - 1
+    return [None if row.vague else min(int((row.value - low) / step), last) for row in rows]
+
+
+def heat_view(name: str, crosstab: Crosstab[Row]) -> Spec:
+    """One panel: groups down and across, each cell with its number."""
+    rows = [row for line in crosstab.cells for row in line]
+    down, across = (distinct(clean(text, 24) for text in texts) for texts in (crosstab.down, crosstab.across))
+    said = [TOO_FEW if row.vague else number(row.value, row.low, row.high) for row in rows]
+    widest = max([len(text) for text in ["0" * 5, *(s for s in said if s != TOO_FEW), *across]])
+    wide = min(max(widest * _ANSWER_HEAT_PER_CHARACTER + 8, 30), WIDTH / len(across) if len(across) <= 12 else 60)
+    values = []
+    for k, (row, shade) in enumerate(zip(rows, classes(rows), strict=True)):
+        dark = shade is not None and _LIGHT_FIRST[shade] in SHADES[:3]
+        values.append(
+            {
+                "a": across[k % len(across)],
+                "b": down[k // len(across)],
+                "v": row.value,
+                "lo": row.low,
+                "hi": row.high,
+                "t": "–" if row.vague else said[k],
+                "c": "white" if shade is None else _LIGHT_FIRST[shade],
+                "i": "white" if dark else INK,
+            }
+        )
+    axis = {"title": None, "grid": False}
+    flat = {"labelAngle": 0} if max(map(len, across)) * _ANSWER_HEAT_PER_CHARACTER <= wide + 2 else {"labelAngle": -90}
+    square = {
+        "x": nominal("a", sort=list(across), scale={"domain": list(across)}, axis={**axis, "orient": "top", **flat}),
+        "y": nominal("b", sort=list(down), scale={"domain": list(down)}, axis=axis),
+    }
+    told = pointed_at("b", "a", "v", "lo", "hi")
+    layers = [
+        layer(values, mark("rect", stroke=PALE, strokeWidth=0.6), **square, fill=itself("c"), tooltip=told),
+        layer(values, mark("text", baseline="middle", fontSize=10), **square, text=nominal("t"), color=itself("i")),
+    ]
+    return {**heading(clean(name, 70), 10), **view(wide * len(across), _ANSWER_HEAT_TALL * len(down), layers)}

@@ -1,6 +1,6 @@
-"""`plots.release`: the answers with their intervals, as they were released (UX `release`).
+"""`plots.release`: the answers with their intervals, as they were released.
 
-Very many answers of a question stand in bins of neighbors: a bin shows from where to where its answers go, and
+Very many answers of a query stand in bins of neighbors: a bin shows from where to where its answers go, and
 everything between the lowest and the highest end of their intervals.
 """
 
@@ -9,26 +9,40 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dxprivacy.output.charts.channels import Spec, extent_of, in_rows, nominal, on, pointed_at, quantitative, span
-from dxprivacy.output.charts.chart_style import ACCENT, GRAY, PALE, clean, distinct, sentences
+from dxprivacy.output.charts.chart_style import (
+    ACCENT,
+    GRAY,
+    PALE,
+    Spec,
+    clean,
+    distinct,
+    extent_of,
+    in_rows,
+    nominal,
+    on,
+    pointed_at,
+    quantitative,
+    sentences,
+    span,
+)
 from dxprivacy.output.charts.layers import layer, mark, several, shared
 from dxprivacy.output.charts.picture import Picture, require
-from dxprivacy.output.charts.released.answer_heat import heat_of, heat_view
-from dxprivacy.output.charts.released.answer_map import map_view
+from dxprivacy.output.charts.released.answer_map import MAPS, density_view, map_view, maps_of
 from dxprivacy.output.charts.released.answer_panels import (
     PANELS,
     ROWS,
     STRIP,
     AnswerPanel,
+    heat_of,
+    heat_view,
     number_channel,
     panels_of,
     row_view,
     strip_view,
 )
-from dxprivacy.output.charts.released.density_map import MAPS, density_view, maps_of
 from dxprivacy.output.text.release_text import number, widths
 from dxprivacy.queries.kinds.densities import Density
-from dxprivacy.releases.place_coordinates import on_earth, places_of
+from dxprivacy.releases.geojson import on_earth, places_of
 from dxprivacy.releases.release import TOO_FEW, Release, Row
 from dxprivacy.wording import plural
 
@@ -124,7 +138,7 @@ def _rows(name: str, panel: AnswerPanel, extent: float) -> Spec:
 def along_a_line(panel: AnswerPanel) -> bool:
     """Whether the answers are a density: neighboring cells belong together, and are drawn as one line."""
     table = panel.table
-    return table is not None and table.question.startswith(f"{Density.ask} ") and len(panel.rows) >= _LEAST_AREA
+    return table is not None and table.query.startswith(f"{Density.ask} ") and len(panel.rows) >= _LEAST_AREA
 
 
 def _area(name: str, panel: AnswerPanel) -> Spec:
@@ -207,7 +221,7 @@ def _reading(release: Release, shown: Sequence[AnswerPanel], panels: int) -> str
     if maps:
         reach = widths([row for panel in maps for row in panel.rows if not row.exact])
         parts.append(f"Map: noisy counts of records that were spread around their places, {reach} for 95 %")
-        parts.append("Gray: mostly noise. White: no place is near")
+        parts.append("Gray: uninformative. White: no place is near")
     if lines:
         parts.append(
             f"Line: noisy counts along a line, in the band of their 95 % intervals, which cover {release.covered}"

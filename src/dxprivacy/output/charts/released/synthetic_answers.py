@@ -1,6 +1,6 @@
 """`plots.synthesis`: released intervals as bars, and the answers of synthetic records as dots on them.
 
-Up to some fifty answers of a question stand in rows, on the axis of their answers.  More stand side by side in their
+Up to some fifty answers of a query stand in rows, on the axis of their answers.  More stand side by side in their
 order, each measured by its own interval; of very many, the worst of each few neighbors.
 """
 
@@ -9,8 +9,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from dxprivacy.errors import UsageError
-from dxprivacy.output.charts.channels import Spec, in_rows, nominal, on, pointed_at, quantitative, span
-from dxprivacy.output.charts.chart_style import ACCENT, GRAY, INK, PALE, clean, distinct, sentences
+from dxprivacy.output.charts.chart_style import (
+    ACCENT,
+    GRAY,
+    INK,
+    PALE,
+    Spec,
+    clean,
+    distinct,
+    in_rows,
+    nominal,
+    on,
+    pointed_at,
+    quantitative,
+    sentences,
+    span,
+)
 from dxprivacy.output.charts.layers import layer, mark, several, with_values
 from dxprivacy.output.charts.picture import Picture, require
 from dxprivacy.output.charts.released.answer_panels import (
@@ -25,7 +39,7 @@ from dxprivacy.output.charts.released.answer_panels import (
 )
 from dxprivacy.output.text.release_text import number
 from dxprivacy.releases.release import Row
-from dxprivacy.synthetic.synthesis_report import Compared, Report
+from dxprivacy.synthetic.synthesis_report import ComparedAnswer, Report
 from dxprivacy.wording import plural
 
 DOTS = 1_500
@@ -38,7 +52,7 @@ def synthesis_picture(report: Report) -> Picture:
 
     >>> import dxprivacy as dx
     >>> row = Row("M", "count by sex", 40, 35, 45, "", False)
-    >>> dx.plots.synthesis(Report((Compared("M", "count by sex", "", 42.0, row),), 100))
+    >>> dx.plots.synthesis(Report((ComparedAnswer("M", "count by sex", "", 42.0, row),), 100))
     Picture('The synthetic answer lies within the released 95 % interval')
     """
     require(report, Report, "a report", ["session.synthesize(plan).report"])
@@ -58,7 +72,7 @@ def synthesis_picture(report: Report) -> Picture:
     return several(views, title, reading, description="Released intervals and synthetic answers")
 
 
-def _drawn(answer: Compared) -> Spec:
+def _drawn(answer: ComparedAnswer) -> Spec:
     row = answer.released
     if row is None:
         raise TypeError("nothing was released")
@@ -85,7 +99,7 @@ def _dots(values: list[Spec], size: float, **channels: Any) -> list[Spec]:
     return with_values([layer(inside, filled, **channels), layer(outside, hollow, **channels)])
 
 
-def _rows(name: str, labels: Sequence[str], answers: Sequence[Compared]) -> Spec:
+def _rows(name: str, labels: Sequence[str], answers: Sequence[ComparedAnswer]) -> Spec:
     order = distinct(map(clean, labels))
     values = [{"q": label, **_drawn(a)} for label, a in zip(order, answers, strict=True)]
     known, vague = [v for v in values if not v["vague"]], [v for v in values if v["vague"]]
@@ -102,7 +116,7 @@ def _rows(name: str, labels: Sequence[str], answers: Sequence[Compared]) -> Spec
     return row_view(name, len(answers), layers)
 
 
-def _strip(panel: AnswerPanel, answers: Sequence[Compared]) -> Spec:
+def _strip(panel: AnswerPanel, answers: Sequence[ComparedAnswer]) -> Spec:
     """Many answers side by side in their order, each measured by its own interval, from -1 to 1."""
     size = math.ceil(len(answers) / DOTS)
     bins = [answers[k : k + size] for k in range(0, len(answers), size)]
@@ -124,7 +138,7 @@ def _strip(panel: AnswerPanel, answers: Sequence[Compared]) -> Spec:
     return strip_view(panel.name, panel.labels, layers, {})
 
 
-def _within(answer: Compared) -> float:
+def _within(answer: ComparedAnswer) -> float:
     """Where a synthetic answer lies: 0 in the middle of its interval, -1 and 1 at the ends, beyond these outside."""
     row = answer.released
     if row is None or row.high <= row.low:
@@ -132,7 +146,7 @@ def _within(answer: Compared) -> float:
     return (2 * answer.synthetic - row.low - row.high) / (row.high - row.low)
 
 
-def _reading(report: Report, shown: Sequence[tuple[AnswerPanel, Sequence[Compared]]], panels: int) -> str:
+def _reading(report: Report, shown: Sequence[tuple[AnswerPanel, Sequence[ComparedAnswer]]], panels: int) -> str:
     parts = ["Bar: 95 % interval as released, around its answer. Dot: what the synthetic records answer"]
     if any(not a.inside for _, answers in shown for a in answers):
         parts[0] += ", open where that lies outside"

@@ -1,0 +1,108 @@
+"""Which pair keeps each answer of a plan from being more accurate: the most used generating pair that it separates.
+
+Only public numbers are used: the plan's cost, its metric and the queries.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dxprivacy.exact.arrays import Floats, Ints
+from dxprivacy.mechanisms.linear.plan import Plan
+from dxprivacy.privacy import largest_pairs, ratios
+from dxprivacy.privacy.proportional_costs import whole_of
+
+_CHUNK = 1 << 8
+_KEPT = 100_000
+_WALKED = 5_000  # along attributes of many points
+_COUNTED = 2_000
+
+
+@dataclass(frozen=True)
+class LimitingPair:
+    """What keeps an answer from being better: a pair that is used up, or nothing."""
+
+    pair: tuple[int, int] | None
+    used: float
+    also: int = 0  # so many other pairs are as tight for it: under an optimal plan several limit the same answer
+
+
+def limits(plan: Plan) -> list[LimitingPair]:
+    """Per answer, the most used pair that it touches: pairs in falling order, until every row has met one."""
+    used, first, second = _most_used_pairs(plan)
+    order = np.argsort(-used, kind="stable")
+    owner = np.full(plan.workload.rows, -1, dtype=np.int64)
+    for start in range(0, len(order), _CHUNK):
+        chunk = order[start : start + _CHUNK]
+        pair, row = plan.workload.touched(first[chunk], second[chunk])
+        at = np.full(plan.workload.rows, len(order), dtype=np.int64)
+        np.minimum.at(at, row, pair)
+        fresh = (owner < 0) & (at < len(order))
+        owner[fresh] = chunk[at[fresh]]
+        if (owner >= 0).all():
+            break
+    _lend(plan, owner, used)
+    tight_pairs = _tight_pairs(plan, used, first, second)
+    out = []
+    for answer in plan.workload.answers:
+        tight = max((int(owner[row]) for row in answer.rows), key=lambda k: float(used[k]) if k >= 0 else -1.0)
+        if tight < 0:
+            out.append(LimitingPair(None, 0.0))
+            continue
+        also = max(max(int(tight_pairs[row]) for row in answer.rows) - 1, 0)
+        out.append(LimitingPair((int(first[tight]), int(second[tight])), float(used[tight]), also))
+    return _limits_of_proportional(plan, out) if plan.workload.proportional else out
+
+
+def _limits_of_proportional(plan: Plan, found: list[LimitingPair]) -> list[LimitingPair]:
+    """People and maps are limited by the closest two records that they tell apart."""
+    pairs: dict[int, tuple[int, int]] = {}
+    for block, start in plan.workload.proportional:
+        told = zip(range(start, start + block.rows), whole_of(block).limiting(plan.metric), strict=True)
+        pairs |= {row: near.pair for row, near in told if near is not None}
+    used = float(plan.certificate.ratio)
+    answers = zip(plan.workload.answers, found, strict=True)
+    return [LimitingPair(pairs[a.rows[0]], used) if a.rows[0] in pairs else limit for a, limit in answers]
+
+
+def _tight_pairs(plan: Plan, used: Floats, first: Ints, second: Ints) -> Ints:
+    """Per row, how many covering pairs along which it changes are used up; not counted where they are very many."""
+    tight = np.flatnonzero(used >= (1 - 1e-6) * float(plan.budget))
+    if len(tight) > _COUNTED:
+        return np.zeros(plan.workload.rows, dtype=np.int64)
+    row = plan.workload.touched(first[tight], second[tight])[1]
+    return np.bincount(row, minlength=plan.workload.rows).astype(np.int64)
+
+
+def _lend(plan: Plan, owner: Ints, used: Floats) -> None:
+    """A noisy row that no covering pair touches borrows the pair of a row of its query with the same noise.
+
+    Covering pairs look at one context of the other attributes only; in words, a pair names just what differs.
+    """
+    block, noise = (
+        np.asarray(plan.workload.block_of),
+        np.array([distribution.variance for distribution in plan.distributions]),
+    )
+    tightest: dict[tuple[int, float], int] = {}
+    for row in np.flatnonzero(owner >= 0).tolist():
+        key, at = (int(block[row]), float(noise[row])), int(owner[row])
+        if key not in tightest or used[at] > used[tightest[key]]:
+            tightest[key] = at
+    for row in np.flatnonzero((owner < 0) & (noise > 0)).tolist():
+        owner[row] = tightest.get((int(block[row]), float(noise[row])), -1)
+
+
+def _most_used_pairs(plan: Plan) -> tuple[Floats, Ints, Ints]:
+    """The covering pairs that use most of their budget."""
+    used: Floats = np.zeros(0)
+    first: Ints = np.zeros(0, dtype=np.int64)
+    second: Ints = np.zeros(0, dtype=np.int64)
+    for i, j in largest_pairs(plan.cost, plan.metric, _WALKED, 1 << 14):
+        r = ratios(plan.cost, plan.metric, i, j)
+        some = r > 0
+        used = np.concatenate([used, r[some]])
+        first, second = np.concatenate([first, i[some]]), np.concatenate([second, j[some]])
+        if len(used) > 2 * _KEPT:
+            top = np.argpartition(-used, _KEPT)[:_KEPT]
+            used, first, second = used[top], first[top], second[top]
+    return used, first, second
