@@ -1,7 +1,7 @@
 """Every kind of query beside OpenDP and diffprivlib, both at the ε of our worst case and as strict as we are.
 
 Standard differential privacy has one ε for all pairs of records.  *At our worst case* it is the largest loss that our
-release has for any pair; *as strict* the least ε of a pair that the query tells apart.  Neighbors replace a record,
+release has for any pair; *as strict* the least ε of a pair that the query separates.  Neighbors replace a record,
 with everybody: what that means for each peer stands in its file.  All are measured against the records themselves.
 """
 
@@ -47,7 +47,7 @@ def _pair(query: Query, peer: str, ours: float, both: tuple[float, float], found
 
 
 def _ours(query: Query) -> tuple[float, tuple[float, float]]:
-    """Our error, the largest ε of our release and the least that the query tells apart."""
+    """Our error, the largest ε of our release and the least that the query separates."""
     places = query is survey.MAP
     metric = _map() if places else _people()
     plan = dx.plan(query.words, metric, n_records=survey.HOMES if places else survey.PEOPLE)

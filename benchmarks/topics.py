@@ -62,7 +62,7 @@ TOPICS = (
         "beside",
         "Every kind of query beside OpenDP and diffprivlib",
         "Root mean squared errors against the records themselves: 5,000 people (ε: region 1, smoker 0.5, age 0.01 a year, rooms 0.1 each), and 20,000 homes at 3,000 places half a km apart (0.01 a km). "
-        "A peer has one ε for all pairs: *at our worst case* the largest that our release has for any pair, so that it protects close ones up to a hundred times less; *as strict* the least that the query tells apart. "
+        "A peer has one ε for all pairs: *at our worst case* the largest that our release has for any pair, so that it protects close ones up to a hundred times less; *as strict* the least that the query separates. "
         "Neighbors replace a record with everybody, and ε of the peers is what that takes ([OpenDP](../benchmarks/by_opendp.py), [diffprivlib](../benchmarks/by_diffprivlib.py)). Ratios above 1 are in our favor. "
         "**At our worst case we lose** with counts in hard cells (histogram, cumulative: six to eight times), maps (blurred, measured against hard cells), medians under conditions (two to four times), shares, and a little with means; "
         "variance, sd and correlation are better with us even there, covariance, ratios and several quantiles about alike. OpenDP's covariance and correlation are put together from its sums by hand. "

@@ -1,6 +1,6 @@
 """Blowfish with public counts: what a policy still guarantees to those who know sums of the data beforehand.
 
-Blowfish (He, Machanavajjhala, Ding 2014) has secrets, pairs of values that must not be told apart, and constraints,
+Blowfish (He, Machanavajjhala, Ding 2014) has secrets, pairs of values that must be indistinguishable, and constraints,
 counts that everybody knows.  Secrets are a metric here.  Of constraints, the number of records is one that every
 guarantee takes into account.  Others are not: who knows how many people live in each region also knows that nobody can
 have moved alone.  Two data sets that agree on what is known differ by several people, and their losses add up.

@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 WHAT = """\
 What is protected: an aircraft with all its flights.  Of each, ten flights count, chosen by a hash of the flight's own
 entries; an aircraft that flew a thousand times is protected like one that flew ten times, and how many flights were
-left out nobody learns.  Two aircraft that always leave from different airports may be told apart by ε 1, over
+left out nobody learns.  Two aircraft that always leave from different airports may be distinguishable by ε 1, over
 everything ever released; aircraft that differ in more than one way by the sum.  What is not protected: how many
 aircraft there are, which is public, and whatever an airline as a whole does, if no single aircraft decides it.
 """
