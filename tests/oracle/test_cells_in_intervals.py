@@ -68,10 +68,10 @@ def holds(row, truth):
     return row["low"] - 1e-9 <= truth <= row["high"] + 1e-9
 
 
-@pytest.mark.parametrize("cell_value", ["low", "middle", "high"])
+@pytest.mark.parametrize("bin_value", ["low", "middle", "high"])
 @pytest.mark.parametrize("unit", ["", PRIVATE], ids=["n public", "n private"])
 @pytest.mark.parametrize("seed", seeds(4, fast=1))
-def test_sums_and_means_hold_what_cells_hide(tmp_path, cell_value, unit, seed):
+def test_sums_and_means_hold_what_cells_hide(tmp_path, bin_value, unit, seed):
     rng = np.random.default_rng(seed)
     at = [
         rng.uniform(0, 1000, 300),
@@ -80,7 +80,7 @@ def test_sums_and_means_hold_what_cells_hide(tmp_path, cell_value, unit, seed):
         [499.0] * 300,
     ]
     rows = list(zip(rng.choice(["a", "b"], 300), (round(float(v), 4) for v in at[seed]), strict=True))
-    x = f'{FINE}\ncell_value = "{cell_value}"'
+    x = f'{FINE}\nbin_value = "{bin_value}"'
     found = released(tmp_path, rows, "mean x", "sum x", "mean x by group", "sum x by group", x=x, unit=unit)
     everybody = [v for _, v in rows]
     assert holds(found["mean x"], np.mean(everybody))
@@ -96,7 +96,7 @@ def test_sums_and_means_hold_what_cells_hide(tmp_path, cell_value, unit, seed):
 def test_whole_numbers_held_in_steps_of_one_have_an_interval_with_the_truth(tmp_path):
     rows = [("a", v) for v in range(0, 40)] * 5
     for end, shift in (("low", 0.0), ("middle", 0.5), ("high", 1.0)):
-        x = f'numbers = [0, 100]\nstep = 1\noutside = "clamp"\ncell_value = "{end}"'
+        x = f'numbers = [0, 100]\nstep = 1\noutside = "clamp"\nbin_value = "{end}"'
         row = released(tmp_path, rows, "mean x", x=x)["mean x"]
         assert row["value"] == pytest.approx(19.5 + shift)
         assert holds(row, 19.5)
@@ -210,8 +210,8 @@ def test_the_gain_of_an_answer_is_that_of_the_widths_shown():
 
 
 @pytest.mark.parametrize("attribute", [
-    Numbers(name="x", low=0, high=10, step=1, cell_value="low"),
-    Numbers(name="x", low=0, high=10, step=1, cell_value="high", clamp=True),
+    Numbers(name="x", low=0, high=10, step=1, bin_value="low"),
+    Numbers(name="x", low=0, high=10, step=1, bin_value="high", clamp=True),
     Integers(name="x", low=0, high=10, clamp=True),
     Integers(name="x", low=0, high=10, complete=True),
 ])  # fmt: skip
@@ -226,7 +226,7 @@ def test_old_settings_have_the_spec_that_they_had():
     assert "outside" not in Integers(name="x", low=0, high=10).spec()
 
 
-@pytest.mark.parametrize("written", ['cell_value = "mean"', 'outside = "wrap"', "complete = 1", "cell_value = 3"])
+@pytest.mark.parametrize("written", ['bin_value = "mean"', 'outside = "wrap"', "complete = 1", "bin_value = 3"])
 def test_settings_that_mean_nothing_are_refused(written):
     with pytest.raises(PolicyError, match=written.split(" ")[0]):
         dx.Policy.parse(POLICY.format(x=f"{FINE}\n{written}", unit=""))

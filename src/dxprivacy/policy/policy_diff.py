@@ -33,7 +33,7 @@ from dxprivacy.wording import shown
 _EQUAL = 1e-9
 _BLOCK = 1 << 18
 _OF_PEOPLE = ("key", "max_rows", "no_key", "max_people")
-_PARTS = ("kind", "column", "unit", "other_value", "complete", "clamps", "cell_value", "format", "spelling")
+_PARTS = ("kind", "column", "unit", "other_value", "complete", "clamps", "bin_value", "format", "spelling")
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ per = "…"                         # per = 10: ε 1 for every 10 apart
 """,
     "number": """\
 numbers = ["…", "…"]              # the least and the largest number that may occur, as [0, 1000]; others are “other”
-step = "…"                        # step = 10: the width of a cell; numbers are counted, and summed, by cells
+step = "…"                        # step = 10: the width of a bin; numbers are counted, and summed, by bins
 epsilon = 1.0
 per = "…"                         # per = 100: ε 1 for every 100 apart
 """,

@@ -79,7 +79,7 @@ Price = tuple[Exact, Fraction | None]
 """What one step of an ordered attribute costs, and the cap."""
 _OUTSIDE = {"other": "what lies outside the range counts as invalid", "clamp": "as the nearest end"}
 _MOST_ON_A_CIRCLE = 1_440
-_CELL_VALUES = {
+_BIN_VALUES = {
     "middle": "a number counts as the middle of its step in sums",
     "low": "as the lower end; right for whole numbers in steps of 1",
     "high": "as the upper end",
@@ -105,14 +105,14 @@ def integers(keys: Keys) -> tuple[Attribute, Metric]:
 
 
 def numbers(keys: Keys) -> tuple[Attribute, Metric]:
-    """`numbers = [0, 200000]` with `step = 1000`: half-open cells, sums at their middle."""
+    """`numbers = [0, 200000]` with `step = 1000`: half-open bins, sums at their middle."""
     given = keys["numbers"]
-    hints: list[Hint | str] = ["numbers = [0, 200000]", ("step = 1000", "the width of a cell")]
+    hints: list[Hint | str] = ["numbers = [0, 200000]", ("step = 1000", "the width of a bin")]
     if not isinstance(given, list) or len(given) != 2:
         raise keys.error(f"{keys.name}: numbers needs two ends", "numbers", hints)
     low, high = (keys.number(x, "numbers", "an end", (-LENGTHS[1], LENGTHS[1]), hints) for x in given)
     if "step" not in keys:
-        raise keys.error(f"{keys.name}: numbers need the width of a cell", "numbers", [("add   step = 1000", "")])
+        raise keys.error(f"{keys.name}: numbers need the width of a bin", "numbers", [("add   step = 1000", "")])
     step = keys.number(keys["step"], "step", "step", LENGTHS, ["step = 1000"])
     other, value = keys.other(numbers="columns" not in keys)
     attribute = Numbers(
@@ -120,7 +120,7 @@ def numbers(keys: Keys) -> tuple[Attribute, Metric]:
         high=high,
         step=step,
         clamp=_clamps(keys),
-        cell_value=keys.one_of("cell_value", _CELL_VALUES, "middle"),
+        bin_value=keys.one_of("bin_value", _BIN_VALUES, "middle"),
         other_value=value,
         **keys.common(),
     )

@@ -71,7 +71,7 @@ TABLES: dict[str, PolicyTable] = {
     "numbers": PolicyTable(
         numbers,
         "numbers = [0, 200000]",
-        ("per", "max_epsilon", "format", "columns", "step", "outside", "cell_value", "complete"),
+        ("per", "max_epsilon", "format", "columns", "step", "outside", "bin_value", "complete"),
         _READ_STRICTLY,
     ),
     "dates": PolicyTable(

@@ -1,4 +1,4 @@
-"""Numbers: known in half-open cells of one width, such as an income in steps of 1000."""
+"""Numbers: known in half-open bins of one width, such as an income in steps of 1000."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,20 +15,20 @@ from dxprivacy.universe.ordering.order_of_names import range_words, round_starts
 from dxprivacy.universe.reading.codecs import NumbersInCells
 from dxprivacy.universe.reading.text_formats import NumberFormat
 
-_MOST_CELLS = 1 << 26
+_MOST_BINS = 1 << 26
 _EXACT_IN_FLOATS = 1 << 50
-CELL_VALUES = {"low": Fraction(0), "middle": Fraction(1, 2), "high": Fraction(1)}
-"""What a cell may count as in sums: how far from its start, in steps."""
+BIN_VALUES = {"low": Fraction(0), "middle": Fraction(1, 2), "high": Fraction(1)}
+"""What a bin may count as in sums: how far from its start, in steps."""
 _COUNTS_AS = {"low": "lower end", "middle": "middle", "high": "upper end"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers(Attribute):
-    """Numbers from `low` to `high` in half-open cells of width `step`; `high` itself belongs to the last one.
+    """Numbers from `low` to `high` in half-open bins of width `step`; `high` itself belongs to the last one.
 
-    A number is rounded to float64 and compared with the cells' ends, rounded likewise: 0.3 lies at the start of the
-    cell from 0.3 to 0.4, whether it comes as text, as a decimal or as a float.  In sums it counts as the middle of its
-    cell, or as the lower or upper end (`cell_value`).
+    A number is rounded to float64 and compared with the bins' ends, rounded likewise: 0.3 lies at the start of the
+    bin from 0.3 to 0.4, whether it comes as text, as a decimal or as a float.  In sums it counts as the middle of its
+    bin, or as the lower or upper end (`bin_value`).
 
     >>> income = Numbers(name="income", low=0, high=3000, step=1000)
     >>> income.encode([0, 999.99, "1000", 3000, -1]).tolist(), [str(x) for x in income.numbers]
@@ -39,10 +39,10 @@ class Numbers(Attribute):
     high: Fraction
     step: Fraction
     clamp: bool = False
-    cell_value: str = "middle"
+    bin_value: str = "middle"
     kind: str = field(init=False, default="numbers")
     neighbors = "steps"
-    counts_more = True  # a range is half open, and a single number means the cell that it lies in
+    counts_more = True  # a range is half open, and a single number means the bin that it lies in
 
     def __post_init__(self) -> None:
         for key in ("low", "high", "step"):
@@ -55,18 +55,18 @@ class Numbers(Attribute):
             raise PolicyError(
                 f"{self.name} runs from {number_text(self.low)} to {number_text(self.high)}, which is empty"
             )
-        if self.cell_value not in CELL_VALUES:
-            raise PolicyError(f"{self.name}: a cell counts as its {', '.join(CELL_VALUES)}, not {self.cell_value!r}")
-        cells = (self.high - self.low) / self.step if self.step > 0 else Fraction(0)
-        if cells < 1 or cells.denominator != 1:
+        if self.bin_value not in BIN_VALUES:
+            raise PolicyError(f"{self.name}: a bin counts as its {', '.join(BIN_VALUES)}, not {self.bin_value!r}")
+        bins = (self.high - self.low) / self.step if self.step > 0 else Fraction(0)
+        if bins < 1 or bins.denominator != 1:
             raise PolicyError(
                 f"{self.name} from {number_text(self.low)} to {number_text(self.high)} cannot be cut into steps of "
                 f"{number_text(self.step)}",
                 hints=["the range must be a whole number of steps"],
             )
         start, width, whole = self.codec.grid
-        end = start + int(cells) * width
-        if cells >= _MOST_CELLS or max(abs(start), abs(end), whole) >= _EXACT_IN_FLOATS:
+        end = start + int(bins) * width
+        if bins >= _MOST_BINS or max(abs(start), abs(end), whole) >= _EXACT_IN_FLOATS:
             raise PolicyError(f"{self.name} has more values than we can hold", hints=["use fewer, wider steps"])
         NumberFormat.of(self.format)
         super().__post_init__()
@@ -77,7 +77,7 @@ class Numbers(Attribute):
 
     @property
     def edges(self) -> tuple[float, ...]:
-        """The ends of the cells as float64 numbers, one more than there are cells."""
+        """The ends of the bins as float64 numbers, one more than there are bins."""
         return self.codec.edges
 
     @property
@@ -85,7 +85,7 @@ class Numbers(Attribute):
         return self.codec.listed
 
     def start(self, index: int) -> Fraction:
-        """Where a cell starts."""
+        """Where a bin starts."""
         return self.low + index * self.step
 
     def label(self, index: int) -> str:
@@ -94,7 +94,7 @@ class Numbers(Attribute):
         return f"{number_text(self.start(index))} to {number_text(self.start(index + 1))}"
 
     def place(self, number: float) -> int:
-        """The cell of a number; `listed` where it has none."""
+        """The bin of a number; `listed` where it has none."""
         return self.codec.place(number)
 
     def find(self, value: object) -> int:
@@ -113,12 +113,12 @@ class Numbers(Attribute):
 
     @cached_property
     def numbers(self) -> Evenly:
-        """What each cell counts as: its middle, or one of its ends."""
-        return Evenly(self.start(0) + self.step * CELL_VALUES[self.cell_value], self.step, self.listed)
+        """What each bin counts as: its middle, or one of its ends."""
+        return Evenly(self.start(0) + self.step * BIN_VALUES[self.bin_value], self.step, self.listed)
 
     def hides(self, fact: Property | None = None) -> tuple[Fraction, Fraction]:  # noqa: ARG002
-        """From where a cell counts to its ends."""
-        below = self.step * CELL_VALUES[self.cell_value]
+        """From where a bin counts to its ends."""
+        below = self.step * BIN_VALUES[self.bin_value]
         return below, self.step - below
 
     @property
@@ -139,18 +139,18 @@ class Numbers(Attribute):
             "range": [str(self.low), str(self.high)],
             "step": str(self.step),
             "outside": "clamp" if self.clamp else OTHER,
-            **({} if self.cell_value == "middle" else {"cell_value": self.cell_value}),
+            **({} if self.bin_value == "middle" else {"bin_value": self.bin_value}),
         }
 
     @classmethod
     def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
         low, high = (Fraction(x) for x in spec["range"])
-        counts = {"cell_value": spec["cell_value"]} if "cell_value" in spec else {}
+        counts = {"bin_value": spec["bin_value"]} if "bin_value" in spec else {}
         return {"low": low, "high": high, "step": Fraction(spec["step"]), "clamp": spec["outside"] == "clamp", **counts}
 
     @property
     def span(self) -> tuple[Fraction, Fraction]:
-        """From where the first cell starts to where the last one ends."""
+        """From where the first bin starts to where the last one ends."""
         return self.low, self.high
 
     @property
@@ -177,7 +177,7 @@ class Numbers(Attribute):
 
     @property
     def counts_as(self) -> str:
-        return f"the {_COUNTS_AS[self.cell_value]} of its step of {number_text(self.step)}"
+        return f"the {_COUNTS_AS[self.bin_value]} of its step of {number_text(self.step)}"
 
     def range_words(self, low: Fraction, high: Fraction) -> str:
         return range_words((low, high), self.span, clamp=self.clamp, half_open=True)
@@ -190,5 +190,5 @@ class Numbers(Attribute):
         return round_starts(float(self.low), float(self.step), self.listed, most) or super().coarse(most)
 
     def stretch(self, first: int, last: int) -> str:
-        """`10k – 20k`, also of a single cell."""
+        """`10k – 20k`, also of a single bin."""
         return f"{short_number(float(self.start(first)))} – {short_number(float(self.start(last + 1)))}"

@@ -41,7 +41,7 @@ class Cells(Protocol):
 
     low: Fraction
     step: Fraction
-    cell_value: str
+    bin_value: str
     clamp: bool
 
 
@@ -142,7 +142,7 @@ class Attribute(ABC):
         """What of a cell a number of it or of a property counts as, how wide that is, and how much it hides at most."""
         if (cells := self.cells) is None:
             return None
-        end = {"low": "lower end", "middle": "middle", "high": "upper end"}[cells.cell_value]
+        end = {"low": "lower end", "middle": "middle", "high": "upper end"}[cells.bin_value]
         return end, number_text(cells.step), number_text(max(self.hides(name)))
 
     def order_of(self, fact: str, where: str) -> Order | None:  # noqa: ARG002

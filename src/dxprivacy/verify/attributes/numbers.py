@@ -13,13 +13,13 @@ from dxprivacy.verify.orders import CellOrder
 from dxprivacy.verify.reading import decimal, refuse
 from dxprivacy.verify.words import number_text
 
-_CELL_VALUES = {"low": Fraction(0), "middle": Fraction(1, 2), "high": Fraction(1)}  # from the start, in steps
+_BIN_VALUES = {"low": Fraction(0), "middle": Fraction(1, 2), "high": Fraction(1)}  # from the start, in steps
 
 
 class Numbers(Ranged):
     """Numbers in half-open cells."""
 
-    optional = ("cell_value",)
+    optional = ("bin_value",)
     in_cells = True
 
     def __init__(self, spec: dict[str, Any], where: str) -> None:
@@ -29,9 +29,9 @@ class Numbers(Ranged):
         if spec["outside"] not in ("clamp", OTHER):
             raise refuse("outside is neither clamp nor other", where)
         self.clamp = spec["outside"] == "clamp"
-        self.cell_value = spec.get("cell_value", "middle")
-        if self.cell_value not in _CELL_VALUES or spec.get("cell_value") == "middle":
-            raise refuse("cell_value is neither low nor high", where)
+        self.bin_value = spec.get("bin_value", "middle")
+        if self.bin_value not in _BIN_VALUES or spec.get("bin_value") == "middle":
+            raise refuse("bin_value is neither low nor high", where)
         cells = (self.high - self.low) / self.step
         if cells.denominator != 1:
             raise refuse("the range is no whole number of steps", where)
@@ -46,10 +46,10 @@ class Numbers(Ranged):
     @cached_property
     def numbers(self) -> Sequence[Fraction]:  # type: ignore[override]
         """What each cell counts as."""
-        return [self.low + (k + _CELL_VALUES[self.cell_value]) * self.step for k in range(self.listed)]
+        return [self.low + (k + _BIN_VALUES[self.bin_value]) * self.step for k in range(self.listed)]
 
     def hides(self, name: str) -> tuple[Fraction, Fraction]:  # noqa: ARG002
-        below = _CELL_VALUES[self.cell_value] * self.step
+        below = _BIN_VALUES[self.bin_value] * self.step
         return below, self.step - below
 
     @cached_property

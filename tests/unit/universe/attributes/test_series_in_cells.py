@@ -16,8 +16,8 @@ from dxprivacy.universe.attributes.series_of_numbers import Series
 from dxprivacy.verify import verify
 
 
-def series(cell_value="middle", **more):
-    entry = Numbers(name="p", low=0, high=10, step=2, cell_value=cell_value, **more)
+def series(bin_value="middle", **more):
+    entry = Numbers(name="p", low=0, high=10, step=2, bin_value=bin_value, **more)
     return dx.Universe([Series(name="p", columns=("a", "b"), entry=entry, unit="kg")])
 
 
@@ -33,10 +33,10 @@ TOTALS = [
 
 
 @pytest.mark.parametrize("text", CUTS)
-@pytest.mark.parametrize("cell_value", ["low", "middle", "high"])
-def test_what_cuts_a_cell_of_a_series_is_refused(text, cell_value):
+@pytest.mark.parametrize("bin_value", ["low", "middle", "high"])
+def test_what_cuts_a_cell_of_a_series_is_refused(text, bin_value):
     with pytest.raises(QueryError, match="inside a step"):
-        gather(text).on(series(cell_value))
+        gather(text).on(series(bin_value))
 
 
 @pytest.mark.parametrize("text", TOTALS)
@@ -50,7 +50,7 @@ def test_whatever_cuts_nothing_is_answered(text):
     gather(text).require_honest(series())
 
 
-@pytest.mark.parametrize("cell_value", ["low", "middle", "high"])
+@pytest.mark.parametrize("bin_value", ["low", "middle", "high"])
 @pytest.mark.parametrize(
     ("of_series", "of_plain"),
     [
@@ -64,9 +64,9 @@ def test_whatever_cuts_nothing_is_answered(text):
         ("prefixes p.a", "prefixes a"),
     ],
 )
-def test_a_column_counts_and_is_labeled_as_the_same_numbers_alone(cell_value, of_series, of_plain):
+def test_a_column_counts_and_is_labeled_as_the_same_numbers_alone(bin_value, of_series, of_plain):
     """The first column changes slowest: each of its cells is five series."""
-    ours, alone = (parse(text).on(u) for text, u in ((of_series, series(cell_value)), (of_plain, PLAIN)))
+    ours, alone = (parse(text).on(u) for text, u in ((of_series, series(bin_value)), (of_plain, PLAIN)))
     assert ours.dense()[:, :25].tolist() == np.repeat(alone.dense()[:, :5], 5, axis=1).tolist()
     assert [a.label.replace("p.a ", "a ") for a in ours.answers] == [a.label for a in alone.answers]
 
