@@ -35,10 +35,10 @@ __all__ = [
 
 
 def sensitivity(queries: Any, metric: Metric, *, norm: str = "sum") -> Bound:
-    """The generalized sensitivity: the largest ||Q_i - Q_j|| / d(i, j), in the queries' own units.
+    """Return the generalized sensitivity: the largest ||Q_i - Q_j|| / d(i, j), in the units of the queries.
 
-    `norm="sum"` adds the rows up (the 1-norm: noise on all answers), `norm="max"` takes the largest (a selection of
-    one). Floats count as the exact rationals that they are: the bound holds for the rows as they were written.
+    `norm="sum"` is the 1-norm over rows (noise on all answers); `norm="max"` is the largest row (a selection).
+    Floats are read as exact rationals, so the bound holds for the rows as written.
 
     >>> from dxprivacy import metrics
     >>> b = sensitivity([[1, 1, 0, 0]], metrics.constant(4, 0.1))
@@ -56,5 +56,5 @@ def sensitivity(queries: Any, metric: Metric, *, norm: str = "sum") -> Bound:
     bound = max_ratio(rows, metric)
     if bound.witness is None or not bound.lower or bound.lower == math.inf:
         return bound
-    seen = rows.at_least(*bound.witness) / rows.exact(*bound.witness)  # less than 1 where rounding may hide a part
+    seen = rows.at_least(*bound.witness) / rows.exact(*bound.witness)  # below 1 if rounding may hide a part
     return replace(bound, lower=bound.lower * seen)

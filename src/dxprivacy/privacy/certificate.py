@@ -1,4 +1,4 @@
-"""Certificates: the proof that a plan keeps the policy, computed independently of whoever proposed the plan."""
+"""Certificates: the proof that a plan keeps the policy, computed independently of the optimizer that proposed it."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,7 +18,7 @@ from dxprivacy.wording import digits, repr_of_half_built
 @repr_of_half_built
 @dataclass(frozen=True)
 class Certificate:
-    """`L(i, j) <= ratio * d(i, j)` for every pair, exactly; tightest at `witness`, by the named rule.
+    """`L(i, j) <= ratio * d(i, j)` for every pair, exactly; tightest at `witness`, by the stated rule.
 
     >>> import dxprivacy as dx
     >>> certificate = dx.plan([[1, 1, 0]], dx.metrics.line(3, 1)).certificate
@@ -31,12 +31,12 @@ class Certificate:
     rule: str
     metric: str
     norm: str = "l1"
-    # How good the plan is, where planning knew: no part of the proof, and not kept in files.
-    lower_bound: float | None = field(default=None, compare=False)  # of the loss, over all scales for the same rows
-    gap: float | None = field(default=None, compare=False)  # how far the plan is above it, at most, relatively
+    # Quality of the plan, if planning computed it: not part of the proof, and not stored in files.
+    lower_bound: float | None = field(default=None, compare=False)  # of the error objective, over all scales
+    gap: float | None = field(default=None, compare=False)  # upper bound on the plan's relative excess over it
 
     def require(self, at_most: Fraction) -> "Certificate":
-        """Refuse unless the ratio is at most the fraction of the policy that was granted."""
+        """Raise `NotCertified` unless the ratio is at most the granted fraction of the policy."""
         if not self.ratio <= at_most:
             raise NotCertified(
                 f"the plan would use {float(self.ratio):.6g} of the policy, but only {float(at_most):.6g} is granted",
@@ -45,7 +45,7 @@ class Certificate:
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; the ratio as a fraction, exact unless it has very many digits."""
+        """Return values for JSON; the ratio is an exact fraction, rounded up if it has very many digits."""
         return {
             "norm": self.norm,
             "ratio": str(shortened_up(self.ratio)),
@@ -56,24 +56,24 @@ class Certificate:
 
 
 def certify(cost: Cost, metric: Metric) -> Certificate:
-    """How much of the policy a cost takes, at most, over all pairs.
+    """Bound the fraction of the policy that a cost uses, over all pairs.
 
     Theorem 1 of the paper: the Laplace mechanism is d_X-private if ||Q'_i - Q'_j||_1 <= d(i, j) for all i, j; here
-    Q' = A / s and the comparison is made in fractions.  Of costs that are a largest loss the norm is the largest.
+    Q' = A / s, and fractions are compared.  Costs that are the largest loss of a row use the maximum norm.
     """
     bound = max_ratio(cost, metric)
     norm = "linf" if isinstance(cost, RowsCost) and cost.largest else "l1"
     return Certificate(bound.upper, bound.witness, bound.rule, metric.digest, norm)
 
 
-# -- Why some queries get no plan: a pair of records that no noise, or no noise any more, would keep apart -------------
+# -- Errors for queries without a plan: a pair of records for which no noise, or no remaining budget, is enough --------
 
 
 def separates(workload: Workload, metric: Metric, pair: tuple[int, int] | None) -> SeparatesIdentical:
-    """A query tells apart what the policy calls identical."""
+    """Build the error for a query that separates records at distance 0."""
     what = "separates records the policy calls identical"
     hints = ["group them together, or give the pair an ε above 0"]
-    if pair is None:  # it could only be bounded
+    if pair is None:  # the loss was only bounded, so no pair is known
         return SeparatesIdentical(f"a query {what}", details=["Some have ε 0: no noise is enough."], hints=hints)
     a, b = metric.universe.tell(*pair)
     details = [f"{a} and {b} have ε 0: no noise is enough."]
@@ -81,26 +81,25 @@ def separates(workload: Workload, metric: Metric, pair: tuple[int, int] | None) 
 
 
 def nothing_left(workload: Workload, metric: Metric, pair: tuple[int, int]) -> BudgetExceeded:
-    """A query tells apart two records whose budget is used up."""
+    """Build the error for a query that separates two records without remaining budget."""
     a, b = metric.universe.tell(*pair)
     allowed = float(metric.exact(*pair))
     return BudgetExceeded(
         "nothing spent, no data read",
         where="budget exceeded",
         details=[
-            f"{a} – {b} has nothing left of {digits(allowed)}, and query “{_query(workload, pair)}” tells the "
-            "two apart."
+            f"{a} – {b} has nothing left of {digits(allowed)}, and query “{_query(workload, pair)}” separates the two."
         ],
         hints=[
-            ("leave that query out", "or group so that no answer tells the two apart"),
+            ("leave that query out", "or group so that no answer separates the two"),
             ("dxp ledger FILE", "shows what is left"),
         ],
     )
 
 
 def _query(workload: Workload, pair: tuple[int, int]) -> str:
-    """The first query that tells two records apart."""
+    # The title of the first query that separates two records.
     rows = set(workload.touched(np.array([pair[0]]), np.array([pair[1]]))[1].tolist())
-    # Counts of people and maps are accounted as a whole: no single pair touches their rows.
+    # Counts of people and maps have proportional costs: no single pair of records changes their rows.
     rows = rows or set(np.flatnonzero(workload.in_proportional).tolist())
     return next((workload.titles[a.query] for a in workload.answers if rows & set(a.rows)), "")

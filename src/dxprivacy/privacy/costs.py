@@ -1,8 +1,8 @@
-"""What a release costs: a privacy loss for every pair of records, as a pseudometric.
+"""Costs: the privacy loss of a release for every pair of records, as a pseudometric.
 
-The cost of discrete Laplace noise of scale s_k on the integer rows A is `L(i, j) = sum_k |A_ki - A_kj| / s_k`, and that
-of a selection by scores that follow those rows is the largest of these terms, exactly: the scales are float64 numbers
-and count as the rationals that they are.  Costs add under composition.
+Discrete Laplace noise of scale s_k on integer rows A costs `L(i, j) = sum_k |A_ki - A_kj| / s_k`.  A selection by
+scores that follow the rows costs the largest of these terms.  Both are exact: the float64 scales are read as rationals.
+Costs add under composition.
 """
 
 from abc import ABC, abstractmethod
@@ -27,19 +27,19 @@ from dxprivacy.universe.workload import Workload
 
 Closely: TypeAlias = NDArray[np.longdouble]
 FINER = max(float(np.finfo(np.longdouble).eps) * 2.0**52, 2.0**-11)
-"""How much smaller the roundings of the longest floats are: 2^-11 on most machines, 1 where there are none longer."""
+"""Rounding error of long doubles relative to float64: 2^-11 on most machines, 1 if they are the same type."""
 
 
 class RowsCost(ABC):
-    """What the costs of rows with scales have in common: a loss made of the |A_ki - A_kj| / s_k.
+    """Base class: a loss that combines the terms |A_ki - A_kj| / s_k of rows with scales.
 
-    `terms` add up to the loss; `alternatives` are sums of terms, of which the loss is the largest.
+    `terms` add up to the loss; `alternatives` are sums of terms, and the loss is the largest of these sums.
 
-    A scale of 0 separates records without limit: the loss is infinite wherever such a row differs, so it is allowed
-    only where the policy calls that difference public.
+    A row with scale 0 is answered without noise: the loss is infinite wherever the row differs, so this is allowed only
+    where the policy makes the difference public.
     """
 
-    largest: ClassVar[bool]  # of its rows' losses, not their sum
+    largest: ClassVar[bool]  # the loss is the largest of the rows' losses, not their sum
     may_have_proportional: ClassVar[bool] = False
     slack = Fraction(0)  # its fractions are exact
 
@@ -47,8 +47,8 @@ class RowsCost(ABC):
         if len(scales) != workload.rows:
             raise QueryError(f"{len(scales)} scales for {workload.rows} rows")
         self.workload = workload
-        self.scales: Floats = read_only(np.array(scales, dtype=np.float64))  # its own: certificates rest on them
-        # -0.0 >= 0, but 1 / -0.0 is minus infinity: a loss that looks like less than nothing.
+        self.scales: Floats = read_only(np.array(scales, dtype=np.float64))  # a private copy: certificates use it
+        # -0.0 >= 0, but 1 / -0.0 is minus infinity, which would make the loss negative.
         if not np.isfinite(self.scales).all() or np.signbit(self.scales).any():
             raise QueryError("scales must be finite and not negative")
         if workload.proportional and not self.may_have_proportional:
@@ -59,78 +59,78 @@ class RowsCost(ABC):
 
     @property
     def universe(self) -> Universe:
-        """The records it speaks about."""
+        """The universe of possible records."""
         return self.workload.universe
 
     @property
     def flat(self) -> ProportionalLoss:
-        """The parts of distances that it takes besides: those of people and maps (privacy/proportional_costs.py)."""
+        """The proportional part of the loss, from counts of people and maps (privacy/proportional_costs.py)."""
         return ProportionalLoss()
 
     def flat_under(self, metric: Metric) -> ProportionalLoss:  # noqa: ARG002
-        """The same under another policy."""
+        """The proportional part of the loss under another policy."""
         return ProportionalLoss()
 
     @property
     def of_proportional(self) -> float:
-        """The standard-DP reading of what is accounted as a whole."""
+        """Worst-case ε of the proportional part."""
         return 0.0
 
     @property
     def proportional(self) -> frozenset[str]:
-        """What is accounted as a whole, in words."""
+        """Names of the proportional parts, for the rule of a certificate."""
         return frozenset()
 
     @property
     def by_pairs(self) -> "RowsCost | None":
-        """What is left without counts of people and maps."""
+        """The cost without counts of people and maps; None if nothing is left."""
         return self
 
     @cached_property
     def error(self) -> float:
-        """One rounding per product, one per sum, one per division, all terms non-negative.
+        """Relative rounding error: one rounding per product, sum and division of non-negative terms.
 
-        Only rows in which one of two records counts have a term that is not 0.
+        Only rows that count one of the two records have a nonzero term.
         """
         changed = sum(min(block.rows, 2 * block.width) for block in self.workload.blocks)
         return (changed + 4) * 2.0**-52
 
     def with_scales(self, scales: Floats) -> "RowsCost":
-        """The same rows with other scales."""
+        """Return the cost of the same rows with other scales."""
         return type(self)(self.workload, scales)
 
     @property
     @abstractmethod
     def terms(self) -> Terms:
-        """What adds up to the loss."""
+        """Terms that add up to the loss."""
 
     @property
     @abstractmethod
     def alternatives(self) -> tuple[Terms, ...]:
-        """Sums of terms whose largest is the loss."""
+        """Sums of terms; the loss is the largest of them."""
 
     @abstractmethod
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Approximate losses of many pairs."""
+        """Return approximate losses of many pairs."""
 
     def closely(self, i: Ints, j: Ints) -> Closely | None:  # noqa: ARG002  (only some can)
-        """Losses with more digits than floats have, within `error` * FINER; None where these are not worked out."""
+        """Return losses in long double precision, within `error` * FINER; None if not implemented."""
         return None
 
     @abstractmethod
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """Whole numbers that determine the loss of each pair."""
+        """Return integers that determine the loss of each pair."""
 
     @abstractmethod
     def exact(self, i: int, j: int) -> Exact:
-        """The loss of one pair as a fraction."""
+        """Return the loss of one pair as a fraction."""
 
     def per_person(self, i: int, j: int) -> Exact:
         """Bound the privacy loss between two people all of whose rows differ like i and j, as a fraction."""
         return self.exact(i, j) * self.universe.rows_each
 
     def exacts(self, i: Ints, j: Ints) -> list[Exact]:
-        """Those of several."""
+        """Return the losses of several pairs as fractions."""
         return [self.exact(a, b) for a, b in zip(i.tolist(), j.tolist(), strict=True)]
 
     @cached_property
@@ -145,29 +145,29 @@ class RowsCost(ABC):
 
     @cached_property
     def parts(self) -> tuple[LossPart, ...]:
-        """The blocks with their weights."""
+        """The blocks with their weights (inverse scales)."""
         blocks = zip(self.workload.blocks, self.workload.offsets, strict=True)
         weighed = [(block, self._weights[start : start + block.rows]) for block, start in blocks]
         return tuple(LossPart.of(block, weights, largest=self.largest) for block, weights in weighed)
 
     @cached_property
     def identity(self) -> tuple[str, str, bytes]:
-        """Equal for equal losses of equal rows."""
+        """A key that is equal for the same rows with the same scales."""
         return type(self).__name__, self.workload.digest, self.scales.tobytes()
 
 
-@final  # whoever has another loss for one pair has another for many
+@final  # a subclass that changed `exact` without `pairwise` would be unsound
 class LaplaceCost(RowsCost):
     """The loss of answering a workload with discrete Laplace noise: the sum over the rows.
 
-    A scale of 0 means an exact answer.
+    A scale of 0 means a noise-free answer.
     """
 
     largest = False
 
     @cached_property
     def terms(self) -> Terms:
-        """One for each block: they add up."""
+        """One term per block; they add up."""
         return tuple(Term((part,)) for part in self.parts)
 
     @property
@@ -178,7 +178,7 @@ class LaplaceCost(RowsCost):
         return self.workload.loads(i, j, self._weights)
 
     def closely(self, i: Ints, j: Ints) -> Closely | None:
-        """The same sum in the longest floats that the machine has."""
+        """Return the same sum in long doubles; None if a row that differs has scale 0."""
         out = np.zeros(len(i), dtype=np.longdouble)
         scales = self.scales.astype(np.longdouble)
         for pair, row, amount in self._differences(i, j):
@@ -188,7 +188,7 @@ class LaplaceCost(RowsCost):
         return out
 
     def _sums(self, i: Ints, j: Ints) -> Ints:
-        """Per pair and distinct scale: the whole number sum_k |A_ki - A_kj| over the rows with that scale."""
+        # For each pair and distinct scale: the integer sum_k |A_ki - A_kj| over the rows with that scale.
         distinct, group = self._groups
         out = np.zeros((len(i), len(distinct)), dtype=np.int64)
         for pair, row, amount in self._differences(i, j):
@@ -196,23 +196,21 @@ class LaplaceCost(RowsCost):
         return out
 
     def _differences(self, i: Ints, j: Ints) -> Iterator[Differences]:
-        """The workload's differences of many pairs, some at a time."""
+        # In pieces, to bound memory.
         for some in pieces(self.workload.width, len(i)):
             pair, row, amount = self.workload.differences(i[some], j[some])
             yield pair + some.start, row, amount
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """The sums per distinct scale determine the loss."""
-        if self.workload.largest * 2 * self.workload.rows >= 1 << 62:  # the sums might wrap: name the pair instead
+        """Return the sums per distinct scale, which determine the loss."""
+        if self.workload.largest * 2 * self.workload.rows >= 1 << 62:  # the sums may overflow: use the pair itself
             return self.universe.keys(i, j)
         return self._sums(i, j)
 
     def exact(self, i: int, j: int) -> Exact:
-        """The loss of one pair as a fraction."""
         return self.exacts(np.array([i]), np.array([j]))[0]
 
     def exacts(self, i: Ints, j: Ints) -> list[Exact]:
-        """What differs is looked up for many pairs at a time."""
         by_pair: list[dict[float, int]] = [{} for _ in i]
         for pair, row, amount in self._differences(i, j):
             for k, scale, a in zip(pair.tolist(), self.scales[row].tolist(), amount.tolist(), strict=True):
@@ -222,7 +220,7 @@ class LaplaceCost(RowsCost):
 
 
 def _over_scales(amounts: dict[float, int]) -> Exact:
-    """The sum of amounts over their scales: one fraction at the end, to shorten every sum takes several times as long.
+    """Return the sum of amount / scale; it is reduced once at the end, which is several times faster.
 
     >>> _over_scales({0.5: 3, 0.75: 1})
     Fraction(22, 3)
@@ -237,17 +235,17 @@ def _over_scales(amounts: dict[float, int]) -> Exact:
 
 
 class SelectionCost(RowsCost):
-    """The loss of choosing by scores that follow the rows: the largest of the |A_ki - A_kj| / s_k.
+    """The loss of a selection by scores that follow the rows: the largest of the |A_ki - A_kj| / s_k.
 
-    A score u_k that moves by at most |A_ki - A_kj| when record i is replaced by j, and the weight exp(u_k / (2 s_k)):
-    each weight and their sum move by at most exp(L / 2), so that the selection has the loss L (Theorem 3 of the paper).
+    Score u_k changes by at most |A_ki - A_kj| if record i is replaced by j, and has weight exp(u_k / (2 s_k)).  Each
+    weight and their sum change by a factor of at most exp(L / 2), so the selection has loss L (Theorem 3 of the paper).
     """
 
     largest = True
 
     @property
     def error(self) -> float:
-        """One rounding per product and per division: a largest number is one of them."""
+        """Relative rounding error: one per product and division; taking the maximum adds none."""
         return 4 * 2.0**-52
 
     @cached_property
@@ -256,14 +254,14 @@ class SelectionCost(RowsCost):
 
     @cached_property
     def alternatives(self) -> tuple[Terms, ...]:
-        """The blocks: the loss is the largest of theirs, so each can be looked at by itself."""
+        """The blocks: the loss is the largest of theirs, so each is searched by itself."""
         return tuple((Term((part,)),) for part in self.parts)
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
         return self.terms[0].pairwise(i, j)
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """Amount and scale of the largest row determine the loss; where others come close, the pair names itself."""
+        """Return amount and scale of the largest row; if another row comes close, the pair itself."""
         found = [self._keys(i[some], j[some]) for some in pieces(self.workload.width, len(i))]
         return np.concatenate(found) if found else np.zeros((0, 2), dtype=np.int64)
 
@@ -286,7 +284,6 @@ class SelectionCost(RowsCost):
         return np.hstack([out, more])
 
     def exact(self, i: int, j: int) -> Exact:
-        """The loss of one pair as a fraction."""
         most: Exact = Fraction(0)
         _, row, amount = self.workload.differences(np.array([i]), np.array([j]))
         for scale, a in set(zip(self.scales[row].tolist(), amount.tolist(), strict=True)):
@@ -295,16 +292,15 @@ class SelectionCost(RowsCost):
 
 
 class BlockMaxCost(SelectionCost):
-    """The loss of tables whose noise follows one distribution: the largest of the |A_ki - A_kj| / s_k, rows being
-    cells.
+    """The loss of block-max noise on tables: the largest of the |A_ki - A_kj| / s_k over the rows of all tables.
 
-    Replacing i by j moves one unit in each table that tells them apart, and the distribution is exp(-max N / s) over
+    Replacing i by j moves one unit in each table that separates them, and the noise has density exp(-max N / s) over
     the tables (mechanisms/linear/estimators/block_max_tables.py).
     """
 
 
 class SumCost:
-    """Several costs together: composition.  One that occurs often (as the same object) is worked out once."""
+    """The sum of several costs (composition).  A cost that occurs several times as one object is computed once."""
 
     slack = Fraction(0)
 
@@ -319,67 +315,66 @@ class SumCost:
 
     @property
     def universe(self) -> Universe:
-        """The records it speaks about."""
+        """The universe of possible records."""
         return self._universe
 
     @property
     def flat(self) -> ProportionalLoss:
-        """The parts of distances that counts of people and maps take."""
+        """The proportional part of the loss, from counts of people and maps."""
         return sum((c.flat.times(n) for c, n in self._distinct if c.flat), ProportionalLoss())
 
     def flat_under(self, metric: Metric) -> ProportionalLoss:
-        """The same under another policy."""
+        """The proportional part of the loss under another policy."""
         return sum((c.flat_under(metric).times(n) for c, n in self._distinct if c.flat), ProportionalLoss())
 
     @property
     def of_proportional(self) -> float:
-        """The standard-DP reading of what is accounted as a whole."""
+        """Worst-case ε of the proportional parts."""
         return float(sum(n * c.of_proportional for c, n in self._distinct))
 
     @property
     def proportional(self) -> frozenset[str]:
-        """What is accounted as a whole, in words."""
+        """Names of the proportional parts."""
         return frozenset[str]().union(*(c.proportional for c, _ in self._distinct))
 
     @property
     def by_pairs(self) -> "SumCost":
-        """What is left without counts of people and maps."""
+        """The costs without counts of people and maps."""
         return SumCost(self._universe, [rows for c in self.costs if (rows := c.by_pairs) is not None])
 
     @property
     def distinct(self) -> tuple[RowsCost, ...]:
-        """Each cost once."""
+        """Each distinct cost once."""
         return tuple(cost for cost, _ in self._distinct)
 
     @property
     def counted(self) -> tuple[tuple[RowsCost, int], ...]:
-        """Each cost once, and how often it occurs."""
+        """Each distinct cost with the number of its occurrences."""
         return self._distinct
 
     @property
     def error(self) -> float:
-        """The worst part and one rounding per sum."""
+        """Relative rounding error: the largest of the costs, and one rounding per sum."""
         return max((c.error for c in self.costs), default=0.0) + len(self.costs) * 2.0**-52
 
     @cached_property
     def terms(self) -> Terms:
-        """All summands of all costs."""
+        """The terms of all costs."""
         return tuple(term.times(count) for cost, count in self._distinct for term in cost.terms)
 
     @property
     def alternatives(self) -> tuple[Terms, ...]:
-        """Those of a single cost; several costs are looked at together."""
+        """The alternatives of a single cost; several costs are searched together."""
         if len(self._distinct) != 1:
             return (self.terms,)
         ((cost, count),) = self._distinct
         return tuple(tuple(term.times(count) for term in terms) for terms in cost.alternatives)
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Sums."""
         return np.asarray(sum((n * c.pairwise(i, j) for c, n in self._distinct), np.zeros(len(i))), dtype=np.float64)
 
     def closely(self, i: Ints, j: Ints) -> Closely | None:
-        """Sums of those of all costs, if all have them."""
+        """Return sums in long doubles; None if some cost does not implement them."""
         total: Closely = np.zeros(len(i), dtype=np.longdouble)
         for cost, often in self._distinct:
             if (part := cost.closely(i, j)) is None:
@@ -388,20 +383,18 @@ class SumCost:
         return total
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """The costs' keys side by side."""
+        """Return the keys of all costs side by side."""
         keys = [c.keys(i, j) for c, _ in self._distinct]
         return np.hstack(keys) if keys else np.zeros((len(i), 1), dtype=np.int64)
 
     def exact(self, i: int, j: int) -> Exact:
-        """The sum."""
         return sum((n * c.exact(i, j) for c, n in self._distinct), Fraction(0))
 
     def per_person(self, i: int, j: int) -> Exact:
-        """The sum of the losses between two people all of whose rows differ like i and j."""
+        """Bound the sum of the losses between two people all of whose rows differ like i and j."""
         return sum((n * c.per_person(i, j) for c, n in self._distinct), Fraction(0))
 
     def exacts(self, i: Ints, j: Ints) -> list[Exact]:
-        """The sums for several pairs."""
         out: list[Exact] = [Fraction(0)] * len(i)
         for cost, often in self._distinct:
             out = [total + often * loss for total, loss in zip(out, cost.exacts(i, j), strict=True)]

@@ -1,7 +1,7 @@
 """A declared sensitivity as a loss: `D(i, j) / c`, to be compared with a policy.
 
-How far a score moves when record i is replaced by j is known for rows; for any other score somebody has to declare it,
-and answers for it.  What was declared is certified against the policy all the same.
+For rows, the change of a score when record i is replaced by j is computed.  For any other score the caller declares it
+and is responsible for it; the declared sensitivity is certified against the policy in the same way.
 """
 
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ from dxprivacy.universe.loss_terms import LossPart, Term, Terms
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 
-# -- How far rows move between two records, for what was declared: the numbers as they were written, on no grid --------
-# Answers are computed on a grid of whole numbers, and numbers that do not fit it are rounded (`exact.answer_grid`).  A
-# sensitivity is asked for what the caller declared, so here floats count as the exact rationals that they are,
-# fractions as themselves, and whatever is known only after rounding is charged for the most that rounding can hide.
+# -- Differences of declared rows between two records: the numbers as written, not rounded to a grid -------------------
+# Answers are computed on an integer grid, and numbers that do not fit it are rounded (`exact.answer_grid`).  The
+# sensitivity is that of the numbers as declared.  So floats are read as exact rationals, fractions as themselves, and
+# numbers that are known only after rounding are charged the largest possible rounding error.
 
 
 class Piece(Protocol):
@@ -39,37 +39,36 @@ class Piece(Protocol):
 
     @property
     def rows(self) -> Rows:
-        """What bounds look at."""
+        """The rows that bounds are computed from."""
 
     @property
     def weights(self) -> Floats:
-        """What one step of a row counts, approximately."""
+        """The approximate size of one step of each row."""
 
     @property
     def hidden(self) -> bool:
-        """Whether it is only what rounding may hide, and not a difference that anybody has seen."""
+        """Whether the piece holds only possible rounding errors, not known differences."""
 
     def exact(self, i: int, j: int, *, largest: bool) -> Fraction:
-        """The sum of the differences of two columns, or the largest of them."""
+        """Return the sum of the differences of two columns, or the largest of them."""
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """Whole numbers, equal for equal differences."""
+        """Return integers that are equal for equal differences."""
 
 
 @dataclass(frozen=True, eq=False)
 class OnGrid:
-    """Rows that fit the grid, and those whose numbers are known only on it."""
+    """Rows that fit the grid, or whose numbers are known only on the grid."""
 
     rows: Block
     hidden: bool = False
 
     @property
     def weights(self) -> Floats:
-        """The unit."""
         return np.full(self.rows.rows, float(self.rows.unit))
 
     def exact(self, i: int, j: int, *, largest: bool) -> Fraction:
-        """In whole steps, times the unit."""
+        """Count integer steps and multiply by the unit."""
         _, row, amount = self.rows.differences(np.array([i]), np.array([j]))
         by_row: dict[int, int] = {}
         for r, a in zip(row.tolist(), amount.tolist(), strict=True):
@@ -77,7 +76,7 @@ class OnGrid:
         return self.rows.unit * (max(by_row.values(), default=0) if largest else sum(by_row.values()))
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """Sum and largest difference; where the sum might wrap, the pair itself."""
+        """Return sum and largest difference; if the sum may overflow, the pair itself."""
         if self.rows.largest * 2 * self.rows.rows >= 1 << 62:
             return self.rows.universe.keys(i, j)
         out = np.zeros((len(i), 2), dtype=np.int64)
@@ -90,7 +89,7 @@ class OnGrid:
 
 @dataclass(frozen=True, eq=False)
 class AsWritten:
-    """Rows of floats, or of any exact numbers: a difference of two floats is rounded once, and only for searching."""
+    """Rows of floats or exact numbers; differences of floats are rounded once, and only in the search."""
 
     rows: MatrixRows
     hidden: bool = False
@@ -100,7 +99,6 @@ class AsWritten:
         return np.ones(self.rows.rows)
 
     def exact(self, i: int, j: int, *, largest: bool) -> Fraction:
-        """In fractions."""
         first, second = (self._column(cell) for cell in (i, j))
         apart = [abs(Fraction(a) - Fraction(b)) for a, b in zip(first, second, strict=True) if a != b]
         return max(apart, default=Fraction(0)) if largest else sum(apart, Fraction(0))
@@ -110,20 +108,20 @@ class AsWritten:
         return list(np.asarray(some.todense() if self.rows.sparse else some).ravel().tolist())
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """The two columns."""
+        """Return the classes of the two columns."""
         a, b = self.rows.column_classes[i], self.rows.column_classes[j]
         return np.stack([np.minimum(a, b), np.maximum(a, b)], axis=1)
 
 
 class _AnyDifference(Rows):
-    """One row of which only this is known: it may differ by up to its weight wherever one of some attributes does."""
+    """A row that may differ by up to its weight between any two records that differ in one of the given attributes."""
 
     def __init__(self, block: Block) -> None:
         self.universe, self.rows, self._axes = block.universe, 1, block.axes
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """Those of the rows that were rounded."""
+        """The attributes of the rounded rows."""
         return self._axes
 
     def moving(self, axis: int) -> Ints:
@@ -134,7 +132,7 @@ class _AnyDifference(Rows):
         return np.zeros(self.universe.shape[axis], dtype=np.int64)
 
     def differs(self, i: Ints, j: Ints) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-        """Which pairs do."""
+        """Return which pairs may differ."""
         out = np.zeros(len(i), dtype=bool)
         for axis in self._axes:
             out |= self.universe.along(axis, i) != self.universe.along(axis, j)
@@ -152,12 +150,12 @@ class _AnyDifference(Rows):
         return float(weights[0])
 
     def ends(self, *, absent: bool) -> None:
-        """Any two records; none is the least."""
+        """Return None: no two records are known to differ most."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rounding:
-    """What rounding may hide of the differences of a block: each entry is off by at most the bias."""
+    """Possible rounding errors of the differences of a block: each entry is off by at most the bias."""
 
     block: Block
     largest: bool
@@ -165,12 +163,12 @@ class Rounding:
 
     @cached_property
     def rows(self) -> _AnyDifference:
-        """One row stands for all."""
+        """One row represents all rows of the block."""
         return _AnyDifference(self.block)
 
     @property
     def _most(self) -> Fraction:
-        """Twice the bias in each row that can change."""
+        # Twice the bias in each row that can change.
         changed = 1 if self.largest else min(self.block.rows, self.block.width)
         return 2 * self.block.bias * changed
 
@@ -179,16 +177,16 @@ class Rounding:
         return np.array([float(self._most)])
 
     def exact(self, i: int, j: int, *, largest: bool) -> Fraction:  # noqa: ARG002
-        """All of it, or nothing."""
+        """Return the full possible rounding error, or 0 if the records do not differ."""
         return self._most if self.rows.differs(np.array([i]), np.array([j]))[0] else Fraction(0)
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """Whether it counts."""
+        """Return whether each pair may differ."""
         return self.rows.differs(i, j).astype(np.int64)[:, None]
 
 
 class DeclaredRows:
-    """The sum of |q_ki - q_kj| over all rows, or the largest, as a pseudometric; never below what was declared.
+    """The sum of |q_ki - q_kj| over all rows, or the largest, as a pseudometric; never below the declared differences.
 
     >>> from dxprivacy.metrics import constant
     >>> DeclaredRows.of([[2.0**45, 2.0**45 + 1]], constant(2, 1).universe, largest=True).exact(0, 1)
@@ -203,7 +201,7 @@ class DeclaredRows:
 
     @classmethod
     def of(cls, queries: Any, universe: Universe, *, largest: bool) -> "DeclaredRows":
-        """Of queries, rows, or a workload (of which only the rounded rows are known)."""
+        """Read queries, rows, or a workload (of which only the rounded rows are known)."""
         if isinstance(queries, Workload):
             return cls(universe, _on_grid(queries, largest), largest=largest)
         pieces: list[Piece] = []
@@ -216,17 +214,17 @@ class DeclaredRows:
 
     @property
     def universe(self) -> Universe:
-        """The records it speaks about."""
+        """The universe of possible records."""
         return self._universe
 
     @property
     def error(self) -> float:
-        """A difference, a product and a sum for each row, each rounded once."""
+        """Relative rounding error: a difference, a product and a sum for each row, each rounded once."""
         return (sum(p.rows.rows for p in self.pieces) + 8) * 2.0**-52
 
     @cached_property
     def terms(self) -> Terms:
-        """A sum of all, or one term whose largest part counts; what rounding hides comes on top."""
+        """One term per piece; for a largest row, one term of all known differences and one of the rounding errors."""
         seen, hidden = self._split()
         if not self.largest:
             return tuple(Term((part,)) for part in self._parts)
@@ -238,7 +236,7 @@ class DeclaredRows:
 
     @cached_property
     def alternatives(self) -> tuple[Terms, ...]:
-        """Of a largest one, its parts one by one."""
+        """For a largest row without rounding errors, each part by itself; else all terms together."""
         seen, hidden = self._split()
         if not self.largest or hidden:
             return (self.terms,)
@@ -249,15 +247,15 @@ class DeclaredRows:
         return np.asarray(sum((term.pairwise(i, j) for term in self.terms), np.zeros(len(i))), dtype=np.float64)
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """Those of all pieces."""
+        """Return the keys of all pieces side by side."""
         return np.hstack([p.keys(i, j) for p in self.pieces])
 
     def exact(self, i: int, j: int) -> Fraction:
-        """Never below the difference that was declared."""
+        """Return an upper bound on the declared difference."""
         return self._seen(i, j) + self._hidden(i, j)
 
     def at_least(self, i: int, j: int) -> Fraction:
-        """Never above it."""
+        """Return a lower bound on the declared difference."""
         return max(self._seen(i, j) - self._hidden(i, j), Fraction(0))
 
     def _seen(self, i: int, j: int) -> Fraction:
@@ -284,42 +282,42 @@ def _on_grid(workload: Workload, largest: bool) -> list[Piece]:
 
 @dataclass(frozen=True, eq=False)
 class ScaledLoss:
-    """A pseudometric over a scale, rounded up."""
+    """A pseudometric divided by a scale, rounded up."""
 
     base: PseudoMetric
     scale: Fraction
-    slack: ClassVar[Fraction] = Fraction(0)  # it is added already
+    slack: ClassVar[Fraction] = Fraction(0)  # `exact` includes the slack of the base
     terms: ClassVar[Terms] = ()
     alternatives: ClassVar[None] = None
 
     @property
     def universe(self) -> Universe:
-        """The records it speaks about."""
+        """The universe of possible records."""
         return self.base.universe
 
     @property
     def error(self) -> float:
-        """One division more."""
+        """Relative rounding error: that of the base, and one division."""
         return self.base.error + 2.0**-50
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Approximate losses."""
+        """Return approximate losses of many pairs."""
         return np.asarray(self.base.pairwise(i, j) / float(self.scale), dtype=np.float64)
 
     def exact(self, i: int, j: int) -> Exact:
-        """The loss of one pair; distances round down, so that their slack is added back."""
+        """Return the loss of one pair; distances round down, so their slack is added back."""
         value = self.base.exact(i, j)
         if value == float("inf"):
             return value
         return Fraction(value) * (1 + self.base.slack) / self.scale
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """Those of what it scales."""
+        """Return the keys of the base."""
         return self.base.keys(i, j)
 
 
 def declared(sensitivity: Any, metric: Metric) -> PseudoMetric:
-    """How far scores move, as a pseudometric: from a number, rows, queries, or a pseudometric over the records.
+    """Return a declared sensitivity as a pseudometric: from a number, rows, queries, or a pseudometric.
 
     >>> from dxprivacy import metrics
     >>> d = metrics.constant(3, 1)
@@ -346,5 +344,5 @@ def declared(sensitivity: Any, metric: Metric) -> PseudoMetric:
 
 def _same_universe(loss: PseudoMetric, metric: Metric) -> PseudoMetric:
     if loss.universe != metric.universe:
-        raise UsageError("the sensitivity is declared over other records than the policy's")
+        raise UsageError("the sensitivity is declared over other records than those of the policy")
     return loss

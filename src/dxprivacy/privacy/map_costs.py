@@ -1,12 +1,13 @@
-"""What maps cost: a certified part of distances between places, from the width of the bell that spreads them.
+"""Costs of maps: a certified fraction of the distances between places, from the width of the Gaussian blur.
 
-Two places whose middles lie x standard deviations apart differ, over the whole map and on every grid, by at most
-g(x) = 2 (2 Phi(x / 2) - 1) of a record: the cells of a map are a function of where a blurred record falls, and such
-functions tell no more (docs/theorems.md).  g is concave, so that g / x is largest for the closest pair.  Roundings add
-`rounding` steps for either place.  Where distances are cut off (by a cap, `other` or absence), far places differ by two
-records at most.
+Two places x standard deviations apart differ, over the whole map and on every grid, by at most g(x) = 2 (2 Phi(x / 2) -
+1) of a record: the grid cell is a function of the position of a blurred record, so it separates no more than the
+position does (data processing inequality; docs/theorems.md).  g is concave, so g(x) / x is largest for the closest
+pair.  Roundings add `rounding` steps for each place.  Where distances are bounded (by a cap, `other` or absence), far
+places differ by at most two records.
 
-Besides, a record may leave the map, or go from one group beside it to another: that is as hard as in any table.
+A record may also leave the map or move to another group of the table that the map is crossed with.  These groups have
+hard borders, so the cost of such a move is that of a table of counts.
 """
 
 import math
@@ -34,13 +35,13 @@ from dxprivacy.universe.blocks import Blurred
 from dxprivacy.universe.workload import Workload
 
 REACH = 4
-"""Standard deviations: places further apart may differ by two records, which is less of their distance."""
+"""In standard deviations: places further apart are charged the maximum of two records."""
 _SLACK = Fraction(1, 1 << 40)  # more than all roundings of distances in floats
 
 
 @lru_cache(maxsize=64)
 def unit_part(block: Blurred, metric: Metric) -> ProportionalLoss:
-    """What noise of scale 1 in every row takes."""
+    """Return the fraction of distances that noise of scale 1 in every row uses."""
     if block.tells_nothing:
         return ProportionalLoss()
     soft, hard = _of_places(block, metric), _of_groups(block, metric)
@@ -52,7 +53,7 @@ def unit_part(block: Blurred, metric: Metric) -> ProportionalLoss:
 
 
 def closest_places(block: Blurred, metric: Metric) -> Extreme | None:
-    """The closest two records that the map tells apart."""
+    """Return the closest two records that the map separates."""
     groups = strictest_pair(Workload(block.universe, (block.groups,), ()), metric)
     axes = metric.by_attribute
     near = None if axes is None else axes[block.axis].closest
@@ -64,10 +65,10 @@ def closest_places(block: Blurred, metric: Metric) -> Extreme | None:
 
 
 def _of_places(block: Blurred, metric: Metric) -> Exact:
-    """The part of the distance of two places, for records that are alike besides."""
+    # The fraction of the distance of two places, for records that agree in all other attributes.
     axes = metric.by_attribute
     along = present(metric) if axes is None else axes[block.axis]
-    if isinstance(along, Constant):  # any two records may differ by two
+    if isinstance(along, Constant):  # any two places may change the map by two records
         if along.universe.size < 2:
             return Fraction(0)
         return Fraction(2 * block.most) / along.epsilon if along.epsilon else math.inf
@@ -78,7 +79,7 @@ def _of_places(block: Blurred, metric: Metric) -> Exact:
     if near is None or not block.most:
         return Fraction(0)
     bell, per = block.bell, Fraction(space.slope) * (1 - _SLACK)
-    if space.arc:  # a slope for every radian
+    if space.arc:  # the slope is per radian
         per /= RADIUS_KM
     cap = Fraction(space.cap) * (1 - _SLACK) if space.cap < math.inf else None
     if isinstance(metric, WithAbsent):
@@ -98,7 +99,7 @@ def _of_places(block: Blurred, metric: Metric) -> Exact:
 
 
 def _places_of(metric: Metric) -> Places:
-    """The places behind a distance that has an embedding: two at one spot are one on a map, however far apart."""
+    # The places under a metric with an embedding; a map shows two places with equal coordinates as one.
     while not isinstance(metric, Places):
         if isinstance(metric, CombinedMetric):
             metric = next(part for part in metric.parts if not isinstance(part, Constant))
@@ -109,12 +110,12 @@ def _places_of(metric: Metric) -> Places:
 
 
 def _longer(space: Embedding) -> Fraction:
-    """How much longer a straight line is than the norm says: beyond the Euclidean norm by a root of 2 at most."""
+    # Upper bound on the ratio of the Euclidean length to the p-norm in the plane: at most the square root of 2.
     return Fraction(1) if space.p <= 2 else Fraction(1414213563, 10**9)
 
 
 def _fits(space: Embedding, block: Blurred) -> bool:
-    """Whether distances are those of the places that the map shows."""
+    # Whether the metric measures distances between the same places that the map shows.
     plane = block.bell.plane
     if space.arc != plane.earth or space.size < len(block.inside) or len(space.keys) != 2:
         return False
@@ -123,7 +124,7 @@ def _fits(space: Embedding, block: Blurred) -> bool:
 
 
 def no_plane(block: Blurred) -> NotCertified:
-    """A map without distances."""
+    """Build the error for a map of an attribute without distances in a plane or on the Earth."""
     name = block.universe.names[block.axis]
     return NotCertified(
         f"a map of {name} needs distances between its places, in a plane or on the Earth",
@@ -132,7 +133,7 @@ def no_plane(block: Blurred) -> NotCertified:
 
 
 def _of_groups(block: Blurred, metric: Metric) -> ProportionalLoss:
-    """Parts along all attributes of leaving the map or its group: a whole record for each."""
+    # Fractions along all attributes for records that leave the map or their group, which changes a whole record.
     groups = block.groups
     rows = Workload(block.universe, (groups,), ())
     cost = LaplaceCost(rows, np.ones(groups.rows))

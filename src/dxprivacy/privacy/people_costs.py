@@ -1,12 +1,12 @@
-"""What counts of people cost: a certified part of the policy for whole people, and never pair by pair of rows.
+"""Costs of counts of people: a certified fraction of the policy for whole people, not for pairs of rows.
 
-A count of people (1 for whoever has at least one kept row in a group) is no sum over rows: rows of one person share it.
-Let two people be D apart, the largest distance of the best matching of their kept rows, and s_g the least distance of a
-row in group g from one outside of it, `absent` among these.  Whether somebody counts in g can change only if s_g <= D;
-each of the m matched pairs of rows touches two groups at most.  So noise of scales c_g loses no more than the 2m
-largest 1/c_g of the groups with s_g <= D, and the part of the policy that this takes is the largest such sum over its
-s_g.  Parts of several tables add up, and so they do with the part that sums over rows take of D (docs/theorems.md): two
-counts that two different rows of a person change lose both, which no single pair of rows would show.
+A count of people (1 for each person with at least one kept row in a group) is not a sum over rows.  Let D be the
+distance of two people: the largest distance in the best matching of their kept rows.  Let s_g be the least distance of
+a row in group g from a row outside of it, `absent` included.  Whether a person counts in g can change only if s_g <= D,
+and each of the m matched pairs of rows affects at most two groups.  So noise of scales c_g has a privacy loss of at
+most the sum of the 2m largest 1/c_g over groups with s_g <= D.  The fraction of the policy is the largest such sum
+divided by its s_g.  Fractions of several tables add up, also with the fraction of D that sums over rows use
+(docs/theorems.md): two counts that two different rows of a person change lose both, which no single pair of rows shows.
 """
 
 import heapq
@@ -29,12 +29,12 @@ from dxprivacy.privacy.strictest_pair import strictest_pair
 from dxprivacy.universe.blocks import PeopleTable
 from dxprivacy.universe.workload import Workload
 
-_MOST_GROUPS = 3_000  # each of which is looked at by itself; of more, the closest pair of all counts for each
-_MOST_PAIRS = 300_000_000  # in all of them
+_MOST_GROUPS = 3_000  # searched one by one; if there are more, the closest pair of all groups is used for each
+_MOST_PAIRS = 300_000_000  # over all groups
 
 
 def part_of_people(block: PeopleTable, scales: Floats, metric: Metric) -> Exact:
-    """The part of the policy that noise of these scales takes, for whole people; infinite where no noise is enough."""
+    """Return the fraction of the policy, for whole people, that noise of these scales uses; may be infinite."""
     apart = least_apart(block, metric)
     most: Exact = Fraction(0)
     kept: list[Fraction] = []  # the largest 1/c of the groups so far, as a heap
@@ -53,9 +53,10 @@ def part_of_people(block: PeopleTable, scales: Floats, metric: Metric) -> Exact:
 
 
 def most_groups(block: PeopleTable) -> int:
-    """In how many groups one person can make a difference: two for each row, and two where all groups are people's own.
+    """Return the largest number of groups that one person can change.
 
-    Whoever stands in a table of people has one entry there, so they leave one group and enter another.
+    Two for each row.  Two in all if groups are formed by attributes of the table of people: a person has one entry
+    there, so they leave one group and enter another.
     """
     universe = block.universe
     table = None if universe.people is None else universe.people.table
@@ -64,7 +65,7 @@ def most_groups(block: PeopleTable) -> int:
 
 
 def people_reading(block: PeopleTable, scales: Floats) -> float:
-    """The standard-DP reading: the most that replacing a whole person can lose."""
+    """Return the worst-case ε: the largest privacy loss by replacing a whole person."""
     counted = scales[block.peak_of_row > 0]
     if not counted.size:
         return 0.0
@@ -73,13 +74,13 @@ def people_reading(block: PeopleTable, scales: Floats) -> float:
 
 
 def closest_groups(block: PeopleTable, metric: Metric) -> Extreme | None:
-    """The closest two rows, of which one is in a group and the other is not."""
+    """Return the closest two rows of which one is in a group and the other is not."""
     found = [near for near in closest_pairs(block, metric) if near is not None]
     return min(found, key=lambda near: near.distance) if found else None
 
 
 def least_apart(block: PeopleTable, metric: Metric) -> tuple[Fraction | None, ...]:
-    """For each group not more than the least distance, for people, of a row inside from one outside; None: empty."""
+    """Return, per group, a lower bound on the distance for people of a row inside from one outside; None if empty."""
     each, slack = metric.universe.rows_each, Fraction(4 * metric.error + 2.0**-44)
     return tuple(
         None if near is None else Fraction(metric.exact(*near.pair)) * each * (1 - slack)
@@ -89,7 +90,7 @@ def least_apart(block: PeopleTable, metric: Metric) -> tuple[Fraction | None, ..
 
 @lru_cache(maxsize=64)
 def closest_pairs(block: PeopleTable, metric: Metric) -> tuple[Extreme | None, ...]:
-    """For each group that anybody can be in the closest pair that it tells apart; None for any other."""
+    """Return, for each group that a record can be in, the closest pair that it separates; None for other groups."""
     filled = block.peak_of_row.tolist()
     if block.rows * _pairs_each(metric) > _MOST_PAIRS or block.rows > _MOST_GROUPS:
         near = strictest_pair(Workload(block.universe, (block.groups,), ()), metric)
@@ -99,7 +100,7 @@ def closest_pairs(block: PeopleTable, metric: Metric) -> tuple[Extreme | None, .
 
 
 def _pairs_each(metric: Metric) -> int:
-    """How many pairs are looked at for a group: few where attributes are looked at one by one; refuses too many."""
+    # The number of pairs to compare for one group; raises NotCertified if there are too many.
     base = present(metric)
     if base.axes is not None or isinstance(base, Constant):
         return 1
@@ -117,10 +118,10 @@ def _distance(apart: Fraction | None) -> Fraction:
 
 
 def best_scales(block: PeopleTable, metric: Metric) -> Floats:
-    """Scales of least squares that take the whole policy, or a little more: to be certified, and to be shared out.
+    """Propose scales of least total squared error that use the whole policy; certification and budget come later.
 
-    Groups in the order of their distances: the precisions of the first k add up to at most s_k (of at most 2m of them).
-    Under such bounds those of least sum 1/w^2 follow the lower convex hull of the points (k, s_k).
+    With groups ordered by distance, the precisions w of the first k add up to at most s_k (for at most 2m groups).
+    Under these constraints the minimum of sum 1/w^2 follows the lower convex hull of the points (k, s_k).
     """
     apart = least_apart(block, metric)
     order = sorted((k for k, s in enumerate(apart) if s is not None), key=lambda k: _distance(apart[k]))
@@ -136,7 +137,7 @@ def best_scales(block: PeopleTable, metric: Metric) -> Floats:
 
 
 def _hull(limits: Iterable[float]) -> list[float]:
-    """The slopes of the lower convex hull through the origin, one for each point.
+    """Return the slopes of the lower convex hull through the origin, one per point.
 
     >>> _hull([1.0, 1.5, 6.0])
     [0.75, 0.75, 4.5]

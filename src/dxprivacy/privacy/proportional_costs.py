@@ -1,4 +1,4 @@
-"""The cost of noise on what is accounted as a whole (counts of people, maps), beside noise on other rows."""
+"""Proportional costs: L(i, j) <= c d(i, j) for counts of people and maps, added to the costs of other rows."""
 
 import math
 from abc import ABC, abstractmethod
@@ -20,41 +20,41 @@ from dxprivacy.universe.blocks import Block, Blurred, PeopleTable
 from dxprivacy.universe.loss_terms import LossPart, Terms
 from dxprivacy.universe.workload import Workload
 
-# -- Blocks that are accounted as a whole: what they take of a policy, what they tell, and scales to begin with --------
+# -- Blocks with a proportional cost: their fraction of the policy, worst-case ε and proposed scales -------------------
 
 
 PEOPLE, MAPS = "people", "maps"
 
 
 class ProportionalBlock(ABC):
-    """One block of a kind that no pair of records tells about."""
+    """A block whose loss is a fraction of the distance, the same for all pairs, instead of a loss per pair."""
 
-    called: str  # in the rule of a certificate
+    called: str  # its name in the rule of a certificate
 
     @abstractmethod
     def part(self, scales: Floats, metric: Metric) -> ProportionalLoss:
-        """The part of distances that noise of these scales takes; infinite where no noise is enough."""
+        """Return the fraction of distances that noise of these scales uses; infinite if no noise is enough."""
 
     @abstractmethod
     def reading(self, scales: Floats) -> float:
-        """The standard-DP reading: the most that replacing one record, or a whole person, can lose."""
+        """Return the worst-case ε: the largest privacy loss by replacing one record, or a whole person."""
 
     @abstractmethod
     def proposed(self, metric: Metric) -> Floats:
-        """Scales that take about the whole policy, to be certified and shared out."""
+        """Propose scales that use about the whole policy; certification and budget come later."""
 
     @abstractmethod
     def closest(self, metric: Metric) -> Extreme | None:
-        """The closest two records that it tells apart."""
+        """Return the closest two records that the block separates."""
 
     @abstractmethod
     def limiting(self, metric: Metric) -> Sequence[Extreme | None]:
-        """For each row the closest two records that limit it."""
+        """Return, for each row, the closest two records that it separates."""
 
     @property
     @abstractmethod
     def changed(self) -> int:
-        """By how much one record, or a person, can change all rows together."""
+        """The largest total change of all rows by one record, or one person."""
 
 
 class _People(ProportionalBlock):
@@ -90,7 +90,7 @@ class _Map(ProportionalBlock):
         self.block = block
 
     def part(self, scales: Floats, metric: Metric) -> ProportionalLoss:
-        """By the least of its scales: all are the same where we plan."""
+        """Use the least scale for all rows; planned scales are equal."""
         each, least = map_costs.unit_part(self.block, metric), self._least(scales)
         if not each or least == math.inf:
             return ProportionalLoss()
@@ -125,22 +125,21 @@ class _Map(ProportionalBlock):
 
 
 def whole_of(block: Block) -> ProportionalBlock:
-    """How a block is accounted that no pair tells about."""
+    """Return the accounting of a block with a proportional cost."""
     if isinstance(block, PeopleTable):
         return _People(block)
     if isinstance(block, Blurred):
         return _Map(block)
-    raise NotCertified(f"nobody knows what a {block.kind} costs as a whole", hints=["this is a bug: please report it"])
+    raise NotCertified(f"the cost of a {block.kind} block is unknown", hints=["this is a bug: please report it"])
 
 
-# -- The cost of noise on what is accounted as a whole (counts of people, maps), beside noise on other rows ------------
+# -- The cost of a workload with such blocks ---------------------------------------------------------------------------
 
 
 class ProportionalCost(RowsCost):
-    """Discrete Laplace noise on a workload of which some blocks are accounted as a whole.
+    """The cost of discrete Laplace noise on a workload in which some blocks have a proportional cost.
 
-    Those take certified parts of distances, so the loss depends on the policy: L(i, j) of the other rows, and these
-    parts of d(i, j).
+    The loss depends on the policy: L(i, j) of the other rows, plus the certified fractions of d(i, j).
     """
 
     largest = False
@@ -165,7 +164,7 @@ class ProportionalCost(RowsCost):
 
     @cached_property
     def flat(self) -> ProportionalLoss:
-        """The parts of distances that counts of people and maps take."""
+        """The fractions of distances that counts of people and maps use."""
         return self._part(self.metric)
 
     def flat_under(self, metric: Metric) -> ProportionalLoss:
@@ -186,7 +185,7 @@ class ProportionalCost(RowsCost):
 
     @property
     def error(self) -> float:
-        """The rows', and two roundings for each attribute."""
+        """Relative rounding error: that of the rows, and two roundings for each attribute."""
         return (
             (0.0 if self._rows is None else self._rows.error)
             + self.metric.error
@@ -199,7 +198,7 @@ class ProportionalCost(RowsCost):
 
     @property
     def terms(self) -> Terms:
-        """Those of the rows: what is accounted as a whole adds the same part of every distance along an attribute."""
+        """The terms of the rows; proportional blocks add a fixed fraction of every distance along an attribute."""
         return () if self._rows is None else self._rows.terms
 
     @property
@@ -222,7 +221,7 @@ class ProportionalCost(RowsCost):
         return total + self._along(i, j) if flat.along else total
 
     def per_person(self, i: int, j: int) -> Exact:
-        """A whole is charged a part of every distance, but it never loses more than its own reading."""
+        """Bound the loss between two people: a proportional part never loses more than its worst-case ε."""
         own = Fraction(0) if self._rows is None else self._rows.exact(i, j)
         if i == j or own == math.inf:
             return own
@@ -251,7 +250,7 @@ class ProportionalCost(RowsCost):
 
 
 def taken(flat: ProportionalLoss, metric: Metric, i: Ints, j: Ints) -> Floats:
-    """What parts of distances come to for many pairs."""
+    """Return the proportional part of the loss of many pairs."""
     universe, absent = metric.universe, metric.universe.absent
     total = _times(float(flat.everywhere), metric.pairwise(i, j))
     if not flat.along:
@@ -269,12 +268,12 @@ def taken(flat: ProportionalLoss, metric: Metric, i: Ints, j: Ints) -> Floats:
 
 
 def _times(part: float, distances: Floats) -> Floats:
-    """Nothing of an infinite distance is nothing."""
+    # 0 times an infinite distance is 0.
     return np.asarray(part * distances if part else np.zeros(len(distances)), dtype=np.float64)
 
 
 def laplace_cost(
     workload: Workload, scales: Sequence[float] | Floats, metric: Metric
 ) -> LaplaceCost | ProportionalCost:
-    """What noise of these scales costs under a policy."""
+    """Return the cost of discrete Laplace noise of these scales under a policy."""
     return ProportionalCost(workload, scales, metric) if workload.proportional else LaplaceCost(workload, scales)

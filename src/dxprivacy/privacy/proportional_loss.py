@@ -1,4 +1,4 @@
-"""Parts of distances: what is accounted as a whole takes the same part of many, whichever pair it is."""
+"""Proportional losses: L(i, j) <= c d(i, j) with one factor c for all pairs, or one for each attribute."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ from fractions import Fraction
 from dxprivacy.exact.rounding import Exact
 
 PRESENCE = -1
-"""In place of an attribute: whether a record is there at all."""
+"""Stands for an attribute: whether the record is present."""
 
 
 @dataclass(frozen=True)
 class ProportionalLoss:
-    """A part of every distance, and further parts of distances along single attributes, where these add up.
+    """A fraction of every distance, plus fractions of distances along single attributes, if distances add up over them.
 
     >>> two = ProportionalLoss(Fraction(1, 4)) + ProportionalLoss(along={0: Fraction(1, 2)})
     >>> two.along_axis(0), two.along_axis(1), two.most
@@ -31,22 +31,22 @@ class ProportionalLoss:
         return ProportionalLoss(self.everywhere + other.everywhere, along)
 
     def times(self, often: int) -> "ProportionalLoss":
-        """So many of it."""
+        """Return the loss of `often` such releases."""
         return ProportionalLoss(self.everywhere * often, {a: x * often for a, x in self.along.items()})
 
     def along_axis(self, axis: int) -> Exact:
-        """The part of distances between records that differ in one attribute, or in being there at all."""
+        """Return the fraction of distances between records that differ in one attribute only, or in presence."""
         return self.everywhere + self.along.get(axis, Fraction(0))
 
     @property
     def most(self) -> Exact:
-        """The part of any distance, at most."""
+        """The largest fraction of any distance."""
         return self.everywhere + max(self.along.values(), default=Fraction(0))
 
     def decided(self, axes: int) -> "ProportionalLoss":
-        """The parts that `max_ratio` charges along each of so many attributes, and on presence.
+        """Return the fractions that `max_ratio` charges along each of `axes` attributes, and for presence.
 
-        It looks at one attribute and at presence together, so each is charged the larger part of the two.
+        It searches one attribute together with presence, so each is charged the larger of the two fractions.
 
         >>> ProportionalLoss(along={0: Fraction(1, 2), PRESENCE: Fraction(1, 4)}).decided(2).along
         {0: Fraction(1, 2), 1: Fraction(1, 4), -1: Fraction(1, 2)}

@@ -1,8 +1,8 @@
-"""Costs follow the people: what was asked over an old universe, seen from a new one.
+"""Carry costs over to a new version of a policy: rows over the old universe become rows over the new one.
 
-A map sends every record of the new universe to one of the old, attribute by attribute.  Rows over the old universe
-become rows over the new one: column i' of the result is column map(i') of the original.  So its loss is
-`L'(i', j') = L(map(i'), map(j'))`, exactly, and structure (classes of values, contexts) is kept.
+A map assigns to every record of the new universe one of the old, attribute by attribute.  Column i' of the new rows is
+column map(i') of the old rows.  So the new loss is `L'(i', j') = L(map(i'), map(j'))`, exactly, and structure (value
+classes, contexts) is preserved.
 """
 
 from dataclasses import dataclass, replace
@@ -22,8 +22,8 @@ from dxprivacy.universe.universe import Universe
 class Pullback:
     """A map from a new universe to an old one.
 
-    `sources` gives for each old attribute the new one that decides it, or None where its value makes no difference;
-    `values` the old value for each value of that new attribute (a single one where there is none).
+    For each old attribute, `sources` gives the new attribute that determines it (None if its value is fixed), and
+    `values` the old value for each value of that new attribute (one value if there is none).
     """
 
     old: Universe
@@ -33,24 +33,24 @@ class Pullback:
 
     def __post_init__(self) -> None:
         if self.new.absent is not None and self.old.absent is None:
-            raise QueryError("nobody was absent in the old universe")
+            raise QueryError("the old universe has no absent record")
         for size, source, values in zip(self.old.shape, self.sources, self.values, strict=True):
             expected = 1 if source is None else self.new.shape[source]
             if len(values) != expected or values.min() < 0 or values.max() >= size:
                 raise QueryError("a map of universes does not fit them")
 
     def cells(self, new: Ints) -> Ints:
-        """The old cells of many new ones."""
+        """Map new possible records to old ones."""
         out = self.old.numbered(np.zeros(len(new), dtype=np.int64))
         for axis, (source, values) in enumerate(zip(self.sources, self.values, strict=True)):
             old = np.full(len(new), values[0]) if source is None else values[self.new.along(source, new)]
             out = out + self.old.offsets(axis, old)
-        if self.new.absent is not None and self.old.absent is not None:  # who is absent in one is absent in the other
+        if self.new.absent is not None and self.old.absent is not None:  # absent maps to absent
             out[new == self.new.absent] = self.old.absent
         return out
 
     def after(self, earlier: "Pullback") -> "Pullback":
-        """First this map, then an earlier one: from the newest universe to the oldest."""
+        """Compose with an earlier map: from the newest universe to the oldest."""
         if earlier.new != self.old:
             raise QueryError("maps of universes do not follow each other")
         sources: list[int | None] = []
@@ -73,7 +73,7 @@ class PulledBack(Block):
 
     @cached_property
     def axes(self) -> tuple[int, ...]:
-        """The new attributes that decide an old one that matters."""
+        """The new attributes that determine an attribute of the old rows."""
         sources = {self.by.sources[axis] for axis in self.inner.axes}
         return tuple(sorted(axis for axis in sources if axis is not None))
 
@@ -82,18 +82,18 @@ class PulledBack(Block):
         return self.inner.width
 
     def _deciding(self, axis: int) -> list[int]:
-        """The old attributes that a new one decides."""
+        # The old attributes that a new one determines.
         return [old for old in self.inner.axes if self.by.sources[old] == axis]
 
     def moving(self, axis: int) -> Ints:
-        """Values that go to the same class of every old attribute."""
+        """Return one class for values that map to the same class of every old attribute."""
         return self._joint(axis, {old: self.inner.moving(old) for old in self._deciding(axis)})
 
     def context(self, axis: int, *, uniform: bool) -> Ints:
         return self._joint(axis, {old: self.inner.context(old, uniform=uniform) for old in self._deciding(axis)})
 
     def strengths(self, axis: int, *, uniform: bool) -> tuple[Ints, Ints]:
-        """As before, where one old attribute follows from it."""
+        """Use the old strengths if one old attribute is determined by this one."""
         deciding = self._deciding(axis)
         if len(deciding) != 1:
             return super().strengths(axis, uniform=uniform)
@@ -114,10 +114,10 @@ class PulledBack(Block):
         return self.inner.peaks(self.by.cells(i), self.by.cells(j), weights)
 
     def ends(self, *, absent: bool) -> None:
-        """Not known: the old records that had them may be gone."""
+        """Return None: the old records with the largest differences may be gone."""
 
     def summit(self, weights: Floats) -> float:
-        """As before: there are no more pairs than there were."""
+        """Return the old bound: no new pairs of columns exist."""
         return self.inner.summit(weights)
 
     def answer(self, counts: Occupied) -> Ints:
@@ -134,11 +134,11 @@ class PulledBack(Block):
 
     @property
     def peak_of_row(self) -> Ints:
-        """As before: an upper bound, of rows that anybody counted in."""
+        """The old peaks, as upper bounds."""
         return self.inner.peak_of_row
 
     def reach(self, weights: Floats) -> float:
-        """As before: there are no more pairs than there were."""
+        """Return the old bound: no new pairs of columns exist."""
         return self.inner.reach(weights)
 
     def parts(self) -> tuple[Ints, ...]:
@@ -153,10 +153,10 @@ class PulledBack(Block):
 
 
 def pull_back(cost: RowsCost, by: Pullback) -> RowsCost:
-    """A cost over the old universe as one of the same kind over the new; the scales stay."""
+    """Return a cost over the old universe as a cost of the same kind over the new one; scales are kept."""
     blocks: list[Block] = []
     for block in cost.workload.blocks:
-        if isinstance(block, PulledBack):  # one map instead of a chain of them
+        if isinstance(block, PulledBack):  # compose the maps instead of nesting blocks
             blocks.append(PulledBack(block.inner, by.after(block.by)))
         else:
             blocks.append(PulledBack(block, by))

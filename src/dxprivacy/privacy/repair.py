@@ -1,7 +1,7 @@
-"""Scales that keep too little are made larger by the factor that is missing: the one repair of all proposals.
+"""Repair proposed scales: multiply them by the missing factor until they are certified.
 
-Optimizers and floats propose; what comes out of here is certified, within a fraction of the policy and beside
-everything that was spent before, pair by pair.
+Optimizers propose scales in floats.  The repaired scales are certified within the budget, and together with everything
+spent before, pair by pair.
 """
 
 import math
@@ -19,14 +19,14 @@ from dxprivacy.privacy.costs import Cost, RowsCost, SumCost
 from dxprivacy.privacy.search.max_ratio import max_ratio
 from dxprivacy.universe.workload import Workload
 
-# -- What is granted: a fraction of the policy, and beside what was spent before ---------------------------------------
+# -- The granted budget: a fraction of the policy, together with what was spent before ---------------------------------
 
 
-USUAL_BUDGET = "10%"  # of a policy, for whoever has a ledger and does not say: the first plan leaves room for others
+USUAL_BUDGET = "10%"  # the default with a ledger: the first plan leaves budget for others
 
 
 def _percentage(text: str) -> str:
-    """What was probably meant by a number without a percent sign."""
+    # A guess at the percentage that a number without a percent sign means.
     try:
         number = float(text)
     except ValueError:
@@ -35,7 +35,7 @@ def _percentage(text: str) -> str:
 
 
 def parse_budget(budget: object) -> Fraction:
-    """The fraction of every pair's ε that is granted, in (0, 1]: `"25%"` or a `Fraction`; a bare 1 would read as an ε.
+    """Read the budget, a fraction of every pair's ε in (0, 1]: `"25%"` or a `Fraction`; a bare 1 would read as an ε.
 
     >>> parse_budget("25%")
     Fraction(1, 4)
@@ -53,33 +53,33 @@ def parse_budget(budget: object) -> Fraction:
 
 
 def require_spent(spent: Cost | None, metric: Metric) -> Cost | None:
-    """A cost over the policy's own records, or nothing."""
+    """Check that spent costs are over the policy's universe; return None if nothing was spent."""
     if spent is None or (isinstance(spent, SumCost) and not spent.costs):
         return None
     if not isinstance(spent, (RowsCost, SumCost)):
         raise UsageError(f"what was spent is a cost, not {type(spent).__name__}", hints=["spent=ledger.spent"])
     if spent.universe != metric.universe:
-        raise UsageError("what was spent is about the records of another policy")
+        raise UsageError("the spent cost is over the universe of another policy")
     return spent
 
 
-# -- Scales that keep too little are made larger by the factor that is missing -----------------------------------------
+# -- Repair: fixed-point iteration on the missing factor ---------------------------------------------------------------
 
 
-_TIMES = 12
-_CRUMBS = 2.0**30  # what roundings leave of a budget buys so much noise that it is worth nothing
+_MAX_ITERATIONS = 12
+_MAX_GROWTH = 2.0**30  # beyond this, only rounding is left of the budget, and the answers would be worthless
 
 
 @dataclass(frozen=True, eq=False)
 class Allowance:
-    """What may be spent: a fraction of the policy, and of every pair no more than what was spent before has left."""
+    """What may be spent: a fraction of the policy, and for each pair at most what earlier releases left."""
 
     metric: Metric
     budget: Fraction
     spent: Cost | None = None
 
     def missing(self, cost: RowsCost, ratio: Fraction, asked: Workload) -> Fraction:
-        """By which factor the scales of a cost must grow that takes `ratio` of the policy; at most 1 where it fits."""
+        """Return the factor by which the scales of a cost of ratio `ratio` must grow; at most 1 if it fits."""
         return max(ratio / self.budget, self._beside_spent(cost, ratio, asked))
 
     def _beside_spent(self, cost: RowsCost, ratio: Fraction, asked: Workload) -> Fraction:
@@ -95,11 +95,11 @@ class Allowance:
                 raise nothing_left(asked, self.metric, total.witness)
             if wanted > left:
                 return wanted / left
-        # The sum is only bounded, or no single pair tells: so much that the bounds of both fit beside one another.
+        # The sum is only bounded, or no single pair decides: grow until the bounds of both add up to at most 1.
         before = max_ratio(self.spent, self.metric).upper
         if before >= 1:
             raise NotCertified(
-                "what is left can only be bounded for so many attributes at once, and nothing is certain",
+                "for this many attributes at once, the remaining budget can only be bounded, and the bound is 0",
                 hints=["ask for fewer attributes at once"],
             )
         return max(ratio / (1 - Fraction(before)), 1 + Fraction(1, 1 << 40))
@@ -108,16 +108,16 @@ class Allowance:
 def repaired(
     scales: Floats, cost_of: Callable[[Floats], RowsCost], allowance: Allowance, asked: Workload
 ) -> tuple[Floats, Certificate]:
-    """Scales that fit, in the proportions that were proposed, and the proof for these very scales."""
+    """Return scales in the proposed proportions that fit the allowance, and the certificate for these scales."""
     proposed = scales
-    for _ in range(_TIMES):
+    for _ in range(_MAX_ITERATIONS):
         cost = cost_of(scales)
         certificate = certify(cost, allowance.metric)
         if certificate.ratio == math.inf:
             break
         missing = allowance.missing(cost, Fraction(certificate.ratio), asked)
         if missing <= 1:
-            if allowance.spent is not None and certificate.witness and scales.max() > proposed.max() * _CRUMBS:
+            if allowance.spent is not None and certificate.witness and scales.max() > proposed.max() * _MAX_GROWTH:
                 raise nothing_left(asked, allowance.metric, certificate.witness)
             return scales, certificate
         scales = scales * (round_up(missing) * (1 + 2.0**-51))
@@ -125,7 +125,7 @@ def repaired(
 
 
 def together(new: RowsCost, spent: Cost | None) -> Cost:
-    """A cost on top of what was spent."""
+    """Return the sum of a cost and what was spent before."""
     if spent is None:
         return new
     before = spent.costs if isinstance(spent, SumCost) else (spent,)

@@ -1,8 +1,10 @@
-"""The strictest pair: the closest two records with different answers.  Standard DP would have its ε for all pairs.
+"""Find the strictest pair: the closest two records with different answers.
 
-"Told apart" is a pseudometric (0 or 1), so along a shortest path over generators some generator is told apart, and it
-is not longer than the path: looking at generators suffices.  On a sum of attributes these are pairs that differ in one
-attribute, and the others do not matter to their distance.
+Its distance is the ε at which standard DP would be as strict as the policy for this workload.
+
+Only generating pairs are searched.  "The answers differ" is a 0/1 pseudometric: on a shortest path between two records
+with different answers, at least one step changes the answers, and no step is longer than the path.  For a sum over
+attributes, generating pairs differ in one attribute, and their distance does not depend on the others.
 """
 
 import math
@@ -25,9 +27,9 @@ _BLOCK = 1 << 14
 
 
 def strictest_pair(workload: Workload, metric: Metric) -> Extreme | None:
-    """The least finite distance of two records with different rows, and its pair; None where there is none.
+    """Return the closest two records at finite distance whose answers differ, or None.
 
-    Where records may be absent, the absent one is a record like any other.
+    Under add-remove neighbors, `absent` counts as a record.
 
     >>> from dxprivacy import metrics
     >>> from dxprivacy.queries.asking import gather
@@ -57,7 +59,7 @@ def _among(workload: Workload, metric: Metric) -> Extreme | None:
 
 
 def _candidates(workload: Workload, metric: Metric) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Pairs that are told apart, with finite distances."""
+    # Pairs with different answers at finite distance, among which the closest is found.
     universe = metric.universe
     axes = metric.axes
     if axes is None and not isinstance(metric, Constant):
@@ -71,7 +73,7 @@ def _candidates(workload: Workload, metric: Metric) -> Iterator[tuple[Ints, Ints
         if not moving.any():
             continue
         stride = universe.strides[axis]
-        if axes is None:  # the same distance everywhere: one pair tells it
+        if axes is None:  # all distances are equal: any pair is the closest
             other = int(np.flatnonzero(moving != moving[0])[0]) * stride
             yield from _finite(metric, (universe.numbered([0]), universe.numbered([other])), 1)
         elif (few := _one_of_each(axes[axis], moving)) is not None:
@@ -82,7 +84,7 @@ def _candidates(workload: Workload, metric: Metric) -> Iterator[tuple[Ints, Ints
 
 
 def _one_of_each(along: Metric, moving: Ints) -> Pairs | None:
-    """Where listed values have one distance, a pair of them, and one with `other`; None for other distances."""
+    # If all listed values have one distance: a separated pair of them, and one with `other`.  None for other metrics.
     base = along.base if isinstance(along, WithOther) else along
     if not isinstance(base, Constant):
         return None
@@ -102,7 +104,7 @@ def _finite(metric: Metric, pairs: Pairs, stride: int) -> Iterator[tuple[Ints, I
 
 
 def _counted(workload: Workload) -> int | None:
-    """A record that some row counts: where a row counts anybody, its least or its largest entry is not 0."""
+    # A record that some row counts: if a row is not zero, its smallest or largest entry is not 0.
     for block in workload.blocks:
         ends = block.ends(absent=False)
         if ends is not None:
@@ -114,7 +116,7 @@ def _counted(workload: Workload) -> int | None:
 
 
 def _shown(rows: Block | Workload, i: Ints, j: Ints) -> Bools:
-    """Whether any row differs."""
+    # Whether any row differs between i and j.
     out = np.zeros(len(i), dtype=bool)
     for some in pieces(rows.width, len(i)):
         out[rows.differences(i[some], j[some])[0] + some.start] = True

@@ -1,11 +1,11 @@
-"""Group privacy: what a loss lets anyone tell about many records at once, as the cost of transport (Fact 1.3).
+"""Group privacy: the privacy loss between two data sets, as an optimal transport cost (Fact 1.3).
 
-Going from one data set to another by replacing one record after the other adds up the losses of the replacements, so
-the cheapest way bounds what can be told: the optimal transport cost under the loss.  Records that both have in common
+Replacing one record after the other turns one data set into another and adds up the losses of the replacements.  So the
+optimal transport cost under the loss bounds the privacy loss between the data sets.  Records that both have in common
 stay, because a loss obeys the triangle inequality.
 
-Invariant: `upper` is the exact cost of a way that exists, so it is sound however it was found; `lower` follows from
-prices that no way can undercut (Kantorovich), also exactly.  Floats only find both.
+Invariant: `upper` is the exact cost of a transport plan, so it is sound however the plan was found.  `lower` is the
+exact value of a feasible dual (Kantorovich).  Floats only find both.
 """
 
 import math
@@ -24,8 +24,8 @@ from dxprivacy.privacy.search.max_ratio import largest_among
 from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import repr_of_half_built
 
-MOST_UNITS = 1_500  # records to replace, each of which the assignment treats by itself
-MOST_ROUTES = 250_000  # from a cell with too many records to one with too few
+MOST_UNITS = 1_500  # replaced records for which the assignment problem is solved
+MOST_ROUTES = 250_000  # pairs of a possible record with too many records and one with too few
 _ROUNDS = 200
 _MOST_RECORDS = 1 << 53
 _NEEDED = ("universe", "pairwise", "exact", "keys", "error", "slack", "terms", "alternatives")
@@ -34,9 +34,9 @@ _NEEDED = ("universe", "pairwise", "exact", "keys", "error", "slack", "terms", "
 @repr_of_half_built
 @dataclass(frozen=True)
 class GroupLoss:
-    """How far two data sets can be told apart: by at most the factor e^upper, and no bound of this kind is below lower.
+    """How distinguishable two data sets are: by a factor of at most e^upper; no bound of this kind is below lower.
 
-    `moves` is a cheapest way: (from cell, to cell, how many records).
+    `moves` is an optimal transport plan: (from possible record, to possible record, number of records).
 
     >>> import dxprivacy as dx
     >>> loss = dx.group_loss(dx.metrics.line(4, 1), [2, 0, 0, 0], [0, 1, 0, 1])  # two records move by 1 and by 3
@@ -47,7 +47,7 @@ class GroupLoss:
     upper: Exact
     lower: Exact
     replacements: int
-    largest: Exact  # the largest loss between any two cells in which the data sets differ
+    largest: Exact  # the largest loss between any two possible records whose counts differ
     moves: tuple[tuple[int, int, int], ...] = field(repr=False)
 
     @property
@@ -57,7 +57,7 @@ class GroupLoss:
 
     @property
     def simple(self) -> Exact:
-        """The paper's bound, corrected: the number of replacements times the largest loss.
+        """The paper's bound, corrected: number of replacements times the largest loss.
 
         Data sets at L1 distance k differ by k/2 replacements, not by k.
         """
@@ -65,7 +65,7 @@ class GroupLoss:
 
     @property
     def factor(self) -> float:
-        """How much the probability of any outcome can change: e^upper, rounded up."""
+        """The largest factor by which the probability of an outcome can change: e^upper, rounded up."""
         try:
             return math.exp(round_up(self.upper)) * (1 + 2.0**-50)
         except OverflowError:
@@ -73,10 +73,10 @@ class GroupLoss:
 
 
 def group_loss(loss: PseudoMetric, x: object, x2: object) -> GroupLoss:
-    """The cost of turning the data set x into x2, record by record, under a loss such as `plan.cost` or a metric.
+    """Return the cost of turning data set x into x2, record by record, under a loss such as `plan.cost` or a metric.
 
-    Both are counts per cell: a list with one whole number for each cell, or {cell: count}.  They are suppositions, not
-    the data: what is told about real counts is not private.  Where records may be absent, the totals may differ.
+    Both are counts per possible record: a list of integers, or {record: count}.  Privacy: they are hypothetical data
+    sets, not the data; the result is not private.  Under add-remove neighbors the totals may differ.
 
     >>> from dxprivacy import metrics
     >>> found = group_loss(metrics.line(4, 1), [2, 0, 0, 0], [0, 1, 0, 1])
@@ -90,7 +90,7 @@ def group_loss(loss: PseudoMetric, x: object, x2: object) -> GroupLoss:
         if universe.absent is None:
             raise UsageError(
                 "the two data sets have different numbers of records, and the policy only lets records be replaced",
-                hints=[("unit = add-remove", "in a policy: records may also be absent"), "dx.metrics.with_absent(…)"],
+                hints=[('neighbors = "add-remove"', "in a policy"), "dx.metrics.with_absent(…)"],
             )
         change[universe.absent] -= missing
     sources, sinks = np.flatnonzero(change < 0), np.flatnonzero(change > 0)
@@ -100,14 +100,14 @@ def group_loss(loss: PseudoMetric, x: object, x2: object) -> GroupLoss:
     units = int(supply.sum())
     if units > MOST_UNITS and len(sources) * len(sinks) > MOST_ROUTES:
         raise TooLarge(
-            "the data sets differ in too many cells to find the cheapest way between them",
+            "the data sets differ in too many possible records to find the optimal transport",
             hints=["compare data sets that differ in fewer records"],
         )
     prices = _prices(loss, sources, sinks)
     flow = _cheapest(prices, supply, demand)
     differ = np.sort(np.concatenate([sources, sinks]))
     largest = _not_below(loss, largest_among(loss, differ))
-    if flow is None:  # some record has nowhere to go that the loss does not call public
+    if flow is None:  # some record can only move at infinite loss
         return GroupLoss(math.inf, math.inf, units, largest, ())
     at, to = np.nonzero(flow)
     moves = tuple(zip(sources[at].tolist(), sinks[to].tolist(), flow[at, to].tolist(), strict=True))
@@ -117,7 +117,7 @@ def group_loss(loss: PseudoMetric, x: object, x2: object) -> GroupLoss:
 
 
 def _not_below(loss: PseudoMetric, value: Exact) -> Exact:
-    """Costs round up already; a metric rounds down, by at most its slack."""
+    # Costs round up already; a metric rounds down, by at most its slack.
     return value * (1 + loss.slack)
 
 
@@ -126,22 +126,22 @@ def _universe(loss: object) -> Universe:
         raise UsageError(f"a loss is needed, not {type(loss).__name__}", hints=["plan.cost", "dx.metrics.line(10, 1)"])
     universe = loss.universe  # type: ignore[attr-defined]
     if not isinstance(universe, Universe):
-        raise UsageError("a loss speaks about the records of a universe")
+        raise UsageError("the loss must be over a universe")
     return universe
 
 
 def _counts(given: object, universe: Universe) -> Ints:
-    """One whole number for each cell; refusals show none of them."""
+    # One integer for each possible record; error messages show none of them.
     counts = np.zeros(universe.size, dtype=np.int64)
     if isinstance(given, Mapping):
         for cell, count in given.items():
             if not _is_whole(cell) or not 0 <= cell < universe.size:
-                raise UsageError(f"a data set names a cell that is none of 0 … {universe.size - 1:,}")
+                raise UsageError(f"a data set names a record outside of 0 … {universe.size - 1:,}")
             counts[cell] = _whole(count)
     else:
         values = _listed(given)
         if len(values) not in (universe.size, universe.cells):
-            raise UsageError(f"a data set has {len(values):,} counts; the universe has {universe.cells:,} cells")
+            raise UsageError(f"a data set has {len(values):,} counts for {universe.cells:,} possible records")
         counts[: len(values)] = [_whole(count) for count in values]
     if universe.absent is not None and counts[universe.absent]:
         raise UsageError("absent records are not counted", hints=["leave the last count at 0"])
@@ -156,7 +156,7 @@ def _listed(given: object) -> list[Any]:
     except (ValueError, TypeError, OverflowError):
         array = np.zeros((0, 0))
     if array.ndim != 1 or array.dtype.kind not in "iuf":
-        raise UsageError("a data set is one whole number for each cell, or {cell: count}")
+        raise UsageError("a data set is a list with one integer for each possible record, or {record: count}")
     listed: list[Any] = array.tolist()
     return listed
 
@@ -179,7 +179,7 @@ def _prices(loss: PseudoMetric, sources: Ints, sinks: Ints) -> Floats:
 
 
 def _cheapest(prices: Floats, supply: Ints, demand: Ints) -> Ints | None:
-    """How many records go where; None where none may: every way would cost infinitely much."""
+    # The number of records that move along each route; None if every transport plan has infinite cost.
     if supply.sum() <= MOST_UNITS:
         from scipy.optimize import linear_sum_assignment
 
@@ -195,7 +195,7 @@ def _cheapest(prices: Floats, supply: Ints, demand: Ints) -> Ints | None:
 
 
 def _by_programme(prices: Floats, supply: Ints, demand: Ints) -> Ints | None:
-    """The transport problem as a linear programme; its corners are whole, and what rounding breaks is fixed."""
+    # The transport problem as a linear program: its vertices are integral, and rounding errors are repaired.
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
 
@@ -213,11 +213,11 @@ def _by_programme(prices: Floats, supply: Ints, demand: Ints) -> Ints | None:
     flow = np.zeros(prices.shape, dtype=np.int64)
     if answer.x is not None:
         flow[at, to] = np.maximum(np.rint(answer.x), 0).astype(np.int64)
-    return _mended(flow, supply, demand)
+    return _repaired(flow, supply, demand)
 
 
-def _mended(flow: Ints, supply: Ints, demand: Ints) -> Ints:
-    """The same flow, with every supply used and every demand met exactly."""
+def _repaired(flow: Ints, supply: Ints, demand: Ints) -> Ints:
+    # Adjust the flow so that every supply is used and every demand is met exactly.
     flow = flow.copy()
     for total, line in ((supply, flow), (demand, flow.T)):
         for k in np.flatnonzero(line.sum(axis=1) > total):
@@ -237,10 +237,10 @@ def _mended(flow: Ints, supply: Ints, demand: Ints) -> Ints:
 
 
 def _dual(prices: Floats, flow: Ints, supply: Ints, demand: Ints) -> Fraction:
-    """Prices u of the sources and v of the sinks with u + v <= the cost of every route: no way costs less than they do.
+    """Return the value of a feasible dual: prices u, v with u + v <= the cost of every route.
 
-    They are the lengths of shortest paths in what can still be changed about the flow (Bellman and Ford).  Each v is
-    rounded down, so the inequality holds exactly however far that got.
+    The prices are shortest path lengths in the residual graph (Bellman-Ford).  Each v is rounded down, so the
+    constraints hold exactly even if the iteration stopped early.
     """
     used = flow > 0
     length = np.zeros(len(supply))

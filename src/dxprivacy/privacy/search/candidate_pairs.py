@@ -1,4 +1,4 @@
-"""What a covering is made of: moves along one attribute in contexts of the others, and what can only be bounded."""
+"""Candidate pairs: pairs of values along one attribute, in contexts of the others; and what can only be bounded."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from dxprivacy.universe.universe import Universe
 
 @dataclass(frozen=True)
 class CandidatePairs:
-    """Moves along one attribute: pairs of its values, in the given contexts of the others."""
+    """Pairs of values of one attribute, in each of the given contexts (values of the other attributes)."""
 
     axis: int
     stride: int
@@ -28,22 +28,22 @@ class CandidatePairs:
 
     @property
     def size(self) -> int:
-        """How many pairs of cells."""
+        """The number of pairs of records."""
         return sum(len(u) for u, _ in self.values) * len(self.contexts)
 
     @property
     def key(self) -> tuple[int, bytes, bytes]:
-        """Equal for equal moves."""
+        """A key that is equal for equal candidate pairs."""
         ends = b"".join(x.tobytes() for pair in self.values for x in pair)
         return self.axis, ends, self.contexts.tobytes()
 
     def cells(self, values: Ints) -> Ints:
-        """The cells of some values, in every context, one after the other."""
+        """Return the records of some values in every context."""
         wide = object if object in (values.dtype, self.contexts.dtype) else np.int64
         return (values.astype(wide)[:, None] * self.stride + self.contexts).ravel()
 
     def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
-        """The pairs of cells."""
+        """Yield the pairs of records, in blocks."""
         chunk = max(1, block // len(self.contexts))
         for u, v in self.values:
             for a in range(0, len(u), chunk):
@@ -54,7 +54,7 @@ class CandidatePairs:
 
 @dataclass(frozen=True)
 class Loose:
-    """Moves along one attribute whose contexts are too many: each part of each term takes its own worst one."""
+    """Pairs along one attribute with too many contexts: each part of each term is bounded by its own worst context."""
 
     values: tuple[Pairs, ...]
     axis: int
@@ -62,27 +62,33 @@ class Loose:
 
     @property
     def moves(self) -> tuple[CandidatePairs, ...]:
-        """The moves of all parts, each once."""
+        """The candidate pairs of all parts, each once."""
         return tuple({move.key: move for own in self.terms for _, move in own}.values())
 
     def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
-        """The pairs that are worst for single queries; the worst for all together may be others."""
+        """Yield the worst pairs of single queries; the worst pair of their sum may be another."""
         return _gathered((pair for move in self.moves for pair in move.pairs(block)), block)
 
 
 Own = tuple[tuple[LossPart, CandidatePairs], ...]
-"""The parts of a term, each with all that it can tell apart by itself: the term's largest loss is found there."""
+"""The parts of a term, each with all pairs that it can separate by itself: the term's largest loss is among them."""
 
 
 @dataclass(frozen=True)
 class Cover:
-    """Pairs that suffice, and the rule that says so.
+    """A set of pairs that decides the largest ratio, and the rule that proves it.
 
-    `loose`, `apart` and `absences` hold what can only be bounded: moves with too many contexts, under a constant metric
-    queries with too many different columns, and the presence of too many different records; each query is then
-    bounded by itself.  Of `apart` and `absences` there is one for each alternative.  Along an attribute of many points
-    `walks` look for the pairs that matter to one loss, instead of naming them for all.  Along attributes that are
-    `exchanged` one pair stands for many rows; along `steep` ones there are too many pairs even to look for.
+    `moves`      candidate pairs along single attributes;
+    `plain`      the metric whose own generating pairs are used instead;
+    `presence`   records against their absence;
+    `walks`      tree searches along attributes of many points: they find the pairs that matter to one loss;
+    `exchanged`  attributes with value symmetry: one pair represents many rows.
+
+    The others can only be bounded, each query by itself:
+    `loose`      attributes with too many contexts;
+    `apart`      a constant metric with too many different columns (one entry per alternative);
+    `absences`   the presence of too many different records (one entry per alternative);
+    `steep`      attributes with too many pairs to search.
     """
 
     rule: str
@@ -98,7 +104,7 @@ class Cover:
 
     @property
     def size(self) -> int:
-        """How many pairs there are to look at (an upper bound)."""
+        """Upper bound on the number of pairs to compare."""
         more = self.presence.size if self.presence is not None else 0
         if self.plain is not None:
             return self.plain.generator_count + more
@@ -106,16 +112,16 @@ class Cover:
 
     @property
     def bounded(self) -> bool:
-        """Whether some queries are only bounded, each by itself."""
+        """Whether some queries are only bounded."""
         return bool(self.loose or self.apart or self.absences or self.steep)
 
     @property
     def tight(self) -> bool:
-        """Whether the pairs tell everything, and nothing is only bounded."""
+        """Whether the pairs decide alone: without bounds and tree searches."""
         return not (self.bounded or self.walks)
 
     def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
-        """All pairs but the loose ones."""
+        """Yield all pairs except those that are only bounded."""
         if self.plain is not None:
             yield from self.plain.generators(block)
         yield from _gathered((pair for move in self.moves for pair in move.pairs(block)), block)
@@ -124,7 +130,7 @@ class Cover:
 
 
 def _gathered(pairs: Iterator[Pairs], block: int) -> Iterator[Pairs]:
-    """The same pairs, small groups put together: a look at many pairs costs hardly more than one at few."""
+    # The same pairs in larger groups: comparing many pairs costs little more than comparing few.
     waiting: list[Pairs] = []
     size = 0
     for pair in pairs:
@@ -138,36 +144,37 @@ def _gathered(pairs: Iterator[Pairs], block: int) -> Iterator[Pairs]:
 
 
 def _joined(pairs: Sequence[Pairs]) -> Pairs:
-    """Together, for nobody to write to: whoever looks at them may remember what was found."""
+    # Read-only, because callers cache results by array identity.
     if len(pairs) == 1:
         return read_only(pairs[0][0]), read_only(pairs[0][1])
     return read_only(np.concatenate([i for i, _ in pairs])), read_only(np.concatenate([j for _, j in pairs]))
 
 
-# -- Moves between values that are all equally far apart ---------------------------------------------------------------
-# Such as 41,000 ZIP codes: of those that change alike, one pair Along an attribute whose values have one distance, the
-# largest loss decides.  A table counts a record in one row at most, with a weight; from value u to v it changes by
-# |x_u| + |x_v| where these lie in different rows, and by no more where they lie in one.  So of all values with the same
-# weights in all tables (and rows of the same scale), two that every table puts into different rows stand for all: no
-# other two of these change more, in any context.
+# -- Value symmetry: values with equal distances, such as 41,000 ZIP codes ---------------------------------------------
+# If all values of an attribute have one distance, the largest loss decides.  A table counts a record in at most one
+# row, with a weight.  From value u to v it changes by |x_u| + |x_v| if these lie in different rows, and by no more if
+# they lie in one row.  So among values with the same weights in all tables (and rows of the same scale), two values
+# that lie in different rows of every table represent all: no other two change more, in any context.
 #
-# Tables that put all values into one row, such as sums, change by |x_u - x_v|: values that differ in nothing else lie
-# on lines (lines.py), of which the ends stand for all.
+# Tables that put all values into one row, such as sums, change by |x_u - x_v|.  Values that differ in nothing else lie
+# on lines (`value_classes.line_ends`), and the ends represent the line.
 #
-# Where all records have one distance, the same holds for all attributes at once: two records of given kinds of values
-# change most if they lie in different rows of every table, which they do if they differ so in one of its attributes.
+# If all records have one distance, the same holds for all attributes at once: two records with given kinds of values
+# change most if they lie in different rows of every table.  They do if they differ in this way in one of its
+# attributes.
 
 
 _MOST_KINDS = 60
 _MOST_RECORDS = 1_000_000  # pairs of them
 _MOST_AMOUNTS = 400
-_TRIED = 12  # values of a kind, in different classes; never one, which would look like the only one
+_TRIED = 12  # values of a kind, in different classes; at least two, because one would look like the only one
 
 
 def standing_pairs(listed: int, axis: int, terms: Sequence[Term], moving: Ints) -> Pairs | None:
-    """Pairs of values of an attribute that stand for all; None where nothing of the kind is known.
+    """Return pairs of values of an attribute that represent all pairs; None if value symmetry does not apply.
 
-    `moving` are the classes of values that no term tells apart; the first `listed` values have one distance.
+    `moving` are the value classes (no term separates two values of a class); the first `listed` values have one
+    distance.
     """
     kinds = _Kinds.along(listed, axis, terms, moving)
     if kinds is None:
@@ -175,7 +182,7 @@ def standing_pairs(listed: int, axis: int, terms: Sequence[Term], moving: Ints) 
     first, second = [], []
     for a, b in combinations_with_replacement(range(len(kinds.members)), 2):
         if a == b and len(kinds.members[a]) == 1:
-            continue  # nothing to move between; and where others lie on its line, its ends are farther apart
+            continue  # only one value; if others lie on its line, the ends of the line are farther apart
         found = kinds.between(a, b)
         if found is None:
             return None
@@ -185,7 +192,7 @@ def standing_pairs(listed: int, axis: int, terms: Sequence[Term], moving: Ints) 
 
 
 def standing_records(terms: Sequence[Term], universe: Universe) -> Pairs | None:
-    """Pairs of records that stand for all, where all have one distance; None where nothing of the kind is known."""
+    """Return pairs of records that represent all pairs under a constant metric; None if symmetry does not apply."""
     i = j = universe.numbered([0])
     for axis in sorted({axis for term in terms for axis in term.axes}):
         size = universe.shape[axis]
@@ -205,9 +212,9 @@ def standing_records(terms: Sequence[Term], universe: Universe) -> Pairs | None:
 
 
 def never_more(terms: Sequence[Term], universe: Universe) -> float | None:
-    """Not less than any two records are told apart by tables of one scale each, up to roundings; None: not known.
+    """Upper bound (up to rounding) on the loss if every table has one scale; None if not applicable.
 
-    What it would be if all records lay in different rows of every table that has several.
+    It is the loss if all records lay in different rows of every table with several rows.
     """
     parts = [part for term in terms for part in term.parts]
     tables = [part.block for part in parts if isinstance(part.block, OneHot) and part.uniform and not part.largest]
@@ -236,19 +243,19 @@ def never_more(terms: Sequence[Term], universe: Universe) -> float | None:
 
 
 class _Kinds:
-    """Values of an attribute that change alike, kind by kind; of those on a line, its ends."""
+    """Kinds of values: values of one kind have the same weights and scales; of values on a line, only its ends."""
 
     def __init__(self, members: Sequence[Ints], whole: Sequence[bool], rows: Ints, seen: "_Seen") -> None:
-        self.members = members  # some of each kind
-        self._whole = whole  # whether no others of its line are left out
-        self._rows = rows  # of each value, table by table; different where it counts in none
+        self.members = members  # some values of each kind
+        self._whole = whole  # whether the kind includes all values of its line
+        self._rows = rows  # the row of each value in each table; a row of its own if the table does not count it
         self._seen = seen
 
     @classmethod
     def along(cls, listed: int, axis: int, terms: Sequence[Term], moving: Ints) -> "_Kinds | None":
-        """None where a table is not known to change alike, or there are too many kinds.
+        """Group the values by kind; None if a table lacks the symmetry, or there are too many kinds.
 
-        Of `listed` values; one more, `other`, has a distance of its own and so is a kind of its own.
+        The catch-all value `other`, behind the `listed` ones, has its own distance, so it is a kind of its own.
         """
         parts = [part for term in terms for part in term.parts if axis in part.block.axes]
         if not all(_is_simple(part, axis) for part in parts):
@@ -269,13 +276,13 @@ class _Kinds:
         return cls(some, (kept == often)[alike[ends]].tolist(), rows, seen.among(ends))
 
     def between(self, a: int, b: int) -> tuple[int, int] | None:
-        """Two values of two kinds that every table puts into different rows, or the only two there are."""
+        """Return two values of two kinds in different rows of every table, or the only two that exist."""
         mine, theirs = self.members[a].tolist(), self.members[b].tolist()
         only = len(mine) == len(theirs) == 1 and self._whole[a] and self._whole[b]
         return self._apart(mine, theirs) or ((mine[0], theirs[0]) if only else None)
 
     def _apart(self, mine: list[int], theirs: list[int]) -> tuple[int, int] | None:
-        """Two values that every table puts into different rows."""
+        # Two values in different rows of every table.
         for u in mine:
             for v in theirs:
                 if bool((self._rows[u] != self._rows[v]).all()):
@@ -283,7 +290,7 @@ class _Kinds:
         return None
 
     def strongest(self) -> list[int]:
-        """Kinds without those that another one beats: no value of it changes more, whatever it is compared with."""
+        """Return the kinds that no other kind dominates: values of a dominated kind never change more."""
         kept = list(range(len(self.members)))
         for weak in kept.copy():
             if any(self._beats(strong, weak, kept) for strong in kept if strong != weak):
@@ -291,7 +298,7 @@ class _Kinds:
         return kept
 
     def _beats(self, strong: int, weak: int, others: Sequence[int]) -> bool:
-        """Whether a kind weighs as much as another in every table, and lies in other rows than any that there is."""
+        # Whether a kind has at least the weight of another in every table, and lies in other rows than all kinds.
         if not self._seen.weaker(weak, strong):
             return False
         mine = self.members[strong].tolist()
@@ -300,16 +307,16 @@ class _Kinds:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What tables see of each value: those that scatter values over rows, and those that put all into one."""
+    """The effect of each value on tables: those that spread values over rows, and those that put all into one row."""
 
-    groups: Ints  # a column for each table that scatters
-    sizes: Ints  # of the weights there
-    scales: Ints  # numbers for the scales of the rows, -1 where it counts in none
-    summed: Ints  # weights, a column for each table of one row
+    groups: Ints  # the row of each value; a column for each table that spreads values
+    sizes: Ints  # absolute weights there
+    scales: Ints  # indices of the scales of the rows, -1 for values that are not counted
+    summed: Ints  # weights; a column for each table that puts all values into one row
 
     @classmethod
     def of(cls, parts: Sequence[LossPart], axis: int, size: int) -> "_Seen":
-        """Along an attribute of so many values."""
+        """Collect the effects along an attribute of `size` values."""
         scattered = [_weighed(part, axis) for part in parts if not _in_one_row(part, axis)]
         summed = [x for part in parts if _in_one_row(part, axis) and (x := part.block.lines(axis)[1]) is not None]
         groups, sizes, scales = ([columns[k] for columns in scattered] for k in range(3))
@@ -317,18 +324,18 @@ class _Seen:
         return cls(*(np.stack(x, axis=1) if x else nothing for x in (groups, sizes, scales, summed)))
 
     def among(self, values: Ints) -> "_Seen":
-        """Of some values."""
+        """Return the effects of some values."""
         return _Seen(self.groups[values], self.sizes[values], self.scales[values], self.summed[values])
 
     def weaker(self, weak: int, strong: int) -> bool:
-        """Whether every table that scatters changes less, or the same, by a value; and the others the same."""
+        """Return whether one value changes no spreading table more than another, and all other tables equally."""
         sizes, scales = self.sizes, self.scales
         less = (sizes[weak] == 0) | ((scales[weak] == scales[strong]) & (sizes[weak] <= sizes[strong]))
         return bool(less.all() and (self.summed[weak] == self.summed[strong]).all())
 
 
 def _is_simple(part: LossPart, axis: int) -> bool:
-    """Whether a record counts in one row, and which one makes no difference, or follows from the value alone."""
+    # Whether a record counts in one row, and its scale is the same for all rows or follows from the value alone.
     block = part.block
     if not isinstance(block, OneHot) or not (part.uniform or block.axes == (axis,) or _in_one_row(part, axis)):
         return False
@@ -336,12 +343,12 @@ def _is_simple(part: LossPart, axis: int) -> bool:
 
 
 def _in_one_row(part: LossPart, axis: int) -> bool:
-    """Whether all values lead to the same row, if to any."""
+    # Whether all values lead to the same row, if to any.
     return isinstance(part.block, OneHot) and part.block.sizes[axis] == 1
 
 
 def _weighed(part: LossPart, axis: int) -> tuple[Ints, Ints, Ints]:
-    """The group of each value, the size of its weight, and a number for the scale of its row."""
+    # For each value: its row, its absolute weight, and the index of the scale of its row.
     groups, sizes = part.block.strengths(axis, uniform=False)
     if part.uniform:
         return groups, sizes, np.zeros_like(sizes)
@@ -350,6 +357,6 @@ def _weighed(part: LossPart, axis: int) -> tuple[Ints, Ints, Ints]:
 
 
 def _some(values: Ints, moving: Ints) -> Ints:
-    """A few values, in as many different classes as there are."""
+    # A few values from different classes, and one more from a class that is there already.
     order = np.unique(moving[values], return_index=True)[1]
     return np.concatenate([values[order[:_TRIED]], np.delete(values, order)[:1]])

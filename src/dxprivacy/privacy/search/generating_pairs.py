@@ -1,20 +1,20 @@
-"""Which pairs have to be looked at: a covering of all pairs by few.
+"""Generating pairs: a small set of pairs that decides the largest ratio of a loss to a metric.
 
-`L <= d` on a set of pairs whose shortest paths make up d implies it everywhere.  Structure makes that
-set small, and the evaluation on it is the same for all metrics and losses:
+If `L <= d` holds on a set of pairs whose shortest paths make up d, it holds for all pairs (triangle inequality).
+Structure makes the set small; the pairs are then compared in the same way for all metrics and losses:
 
-*one attribute*       the metric's own generators (neighbors on a line, otherwise all pairs);
+*one attribute*       the metric's own generating pairs (neighbors on a line, otherwise all pairs);
 *sum of attributes*   pairs that differ in ONE attribute, which on a full product generate the sum;
-*classes*             values that no query tells apart are one; of a class pair only the closest pair matters;
-*lines*               of values that are all equally far apart, those that do not lie between two others;
-*contexts*            of the other attributes only what changes the effect of the move; of values that change it alike,
-                      only the strongest: what is moved beside a weaker one is moved at least as much beside it;
-*presence*            where records may be absent, also each different record against its absence;
-*alternatives*        of a loss that is the largest of several, each may be covered by itself: the pairs of all together
-                      have its largest ratio.  Under a constant metric these are the ends of each row.
+*classes*             values that no query separates form a class; only the closest pair of two classes matters;
+*lines*               among values with equal distances, those that do not lie between two others;
+*contexts*            values of the other attributes that change the effect of a move; if several change it in the same
+                      way, only the strongest, because no move changes more in a weaker context;
+*presence*            under add-remove neighbors, also each different record against its absence;
+*alternatives*        if a loss is the largest of several, each is covered by itself: their pairs together contain the
+                      largest ratio.  Under a constant metric these are the ends of each row.
 
-Where contexts multiply beyond what can be enumerated, each query takes its own worst context: a sound upper bound,
-labeled as such (the exact value is NP-hard there).
+If there are too many contexts to enumerate, each query is bounded by its own worst context: a sound upper bound, and
+the rule says so (the exact value is NP-hard there).
 """
 
 import math
@@ -46,16 +46,16 @@ from dxprivacy.universe.universe import Universe
 
 MAX_PAIRS = 20_000_000
 MAX_ALL_PAIRS = 400_000_000
-MAX_PAIRS_OF_ATTRIBUTE = 100_000_000  # which are held all at once
-_MAX_EQUALLY_FAR = 4_000_000  # of one distance, where bounding each query loses little
-_FEW_COLUMNS = 300  # under one distance for all records; of more, it is tried whether some stand for all
+MAX_PAIRS_OF_ATTRIBUTE = 100_000_000  # held in memory at once
+_MAX_EQUALLY_FAR = 4_000_000  # pairs at equal distance; beyond, bounding each query loses little
+_FEW_COLUMNS = 300  # under a constant metric; if there are more, value symmetry is tried
 _CONSTANT_COLUMNS = 2_500
-EXCHANGED_FROM = 1_500  # classes of values that are all equally far apart
-_FEW_PAIRS = 50_000  # to look at together, before alternatives are covered one by one
+EXCHANGED_FROM = 1_500  # value classes with equal distances; from here on, value symmetry is used
+_FEW_PAIRS = 50_000  # alternatives are covered together up to this size, otherwise one by one
 
 
 def largest_pairs(loss: PseudoMetric, metric: Metric, many: int, block: int = BLOCK) -> Iterator[Pairs]:
-    """Pairs among which those with the largest ratios are: the covering ones, and of walks so many in each context."""
+    """Yield pairs that include those with the largest ratios; tree searches yield `many` pairs in each context."""
     plan = cover(loss, metric, walks=True)
     yield from plan.pairs(block)
     for walk in plan.walks:
@@ -63,15 +63,15 @@ def largest_pairs(loss: PseudoMetric, metric: Metric, many: int, block: int = BL
 
 
 def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None, walks: bool = False) -> Cover:
-    """The pairs that decide how `loss` compares with `metric`.
+    """Return pairs that decide the largest ratio of `loss` to `metric`.
 
-    `most` is how many moves along one attribute are worth looking at, before each query is only bounded.  With
-    `walks`, those along attributes of many points are left to be searched for, and not among the `pairs`.
+    With more than `most` pairs along one attribute, each query is only bounded.  With `walks`, pairs along attributes
+    of many points are left to tree searches.
     """
     alternatives = loss.alternatives
     if alternatives is None:
         return _plain(metric)
-    if not loss.terms:  # of what is accounted as a whole: no pair tells more than another
+    if not loss.terms:  # only proportional costs: all pairs have the same ratio
         return Cover("as a whole")
     if len(alternatives) > 1:
         together = _cover(loss.terms, metric, _FEW_PAIRS, walks=walks)
@@ -80,7 +80,7 @@ def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None, walks:
     found = [_cover(terms, metric, most=most, walks=walks) or _plain(metric) for terms in alternatives]
     if len(found) == 1:
         return found[0]
-    if any(covered.plain is not None for covered in found):  # all pairs there are, also for the others
+    if any(covered.plain is not None for covered in found):  # one alternative needs all pairs: use them for all
         return _plain(metric)
     return _merged(found)
 
@@ -88,7 +88,7 @@ def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None, walks:
 def _cover(
     terms: Terms, metric: Metric, few: int | None = None, *, most: int | None = None, walks: bool = False
 ) -> Cover | None:
-    """The pairs that decide about a sum; None where they are more than a `few`, or could only be bounded."""
+    # Pairs that decide for a sum of terms; None if they are more than `few`, or could only be bounded.
     most = few if few is not None else MAX_PAIRS if most is None else most
     if isinstance(metric, WithAbsent):
         inside = _cover(terms, metric.base, few, most=most, walks=walks)
@@ -101,7 +101,7 @@ def _cover(
 
 
 def _merged(covers: Sequence[Cover]) -> Cover:
-    """The pairs of several covers, each once."""
+    # The pairs of several covers, each once.
     moves = {move.key: move for each in covers for move in each.moves}
     stars = {move.key: move for each in covers if (move := each.presence) is not None}
     presence = None
@@ -123,10 +123,10 @@ def _merged(covers: Sequence[Cover]) -> Cover:
 
 
 def _with_presence(inside: Cover, terms: Terms, metric: WithAbsent, few: int | None, most: int) -> Cover | None:
-    """The star around `absent`, which together with the base's generators generates the whole metric."""
+    # Add all pairs with `absent`: together with the base's generating pairs they generate the whole metric.
     universe = metric.universe
     axes = sorted({axis for term in terms for axis in term.axes})
-    # Every row of a sum may get a scale of its own, where that is feasible; otherwise rows of one scale are alike.
+    # First treat every row as if it had its own scale; if that gives too many records, use equal scales.
     cells = worst_contexts_of([_by_row(term) for term in terms], axes, universe, most)
     cells = worst_contexts_of(terms, axes, universe, most) if cells is None else cells
     if cells is not None:
@@ -154,12 +154,12 @@ def _too_many() -> NotCertified:
 
 
 def _star(cells: Ints, absent: int) -> CandidatePairs:
-    """Records against their absence."""
+    # Records against their absence.
     return CandidatePairs(0, 1, ((cells, np.full(len(cells), absent, dtype=cells.dtype)),), np.zeros(1, dtype=np.int64))
 
 
 def _if_few(metric: Metric, few: int | None) -> Cover | None:
-    """The metric's own generators, unless they are more than a few."""
+    # The metric's own generating pairs, unless they are more than `few`.
     return None if few is not None and metric.generator_count > few else _plain(metric)
 
 
@@ -197,7 +197,7 @@ def _sum_of_attributes(
         touching = [t for t in terms if axis in t.axes]
         moving = joint_classes([t.moving(axis) for t in touching], universe.shape[axis])
         if not moving.any():
-            continue
+            continue  # no term depends on this attribute
         if walks and in_space(moving) and (space := space_of(along, touching)) is not None:
             contexts = worst_contexts_of(touching, _others(touching, axis), universe, MAX_WALKED // len(moving))
             if contexts is not None:
@@ -207,7 +207,7 @@ def _sum_of_attributes(
             values, exchanges = found
             exchanged += [axis] if exchanges else []
         elif len(axes) == 1 and not reducible(moving):
-            return _if_few(metric, few)  # one attribute, no classes to speak of: its generators, one block at a time
+            return _if_few(metric, few)  # one attribute without large classes: its generating pairs, block by block
         elif not reducible(moving) and along.generator_count > _most_pairs(along):
             if few is not None:
                 return None
@@ -240,7 +240,7 @@ def _most_pairs(along: Metric) -> int:
 def _equally_far(
     along: Metric, axis: int, touching: Sequence[Term], moving: Ints
 ) -> tuple[tuple[Pairs, ...], bool] | None:
-    """Of values that all have one distance those pairs that matter, and whether one stands for many rows."""
+    # For values with equal distances: the pairs that matter, and whether value symmetry was used.
     listed = equally_far(along)
     if listed is None:
         return None
@@ -252,7 +252,7 @@ def _equally_far(
 
 
 def _own(term: Term, axis: int, values: tuple[Pairs, ...], universe: Universe) -> Own:
-    """Each part of a term in all its own contexts."""
+    # Each part of a term with all its own contexts.
     pairs = sum(len(u) for u, _ in values)
     own = []
     for part in term.parts:
@@ -271,7 +271,7 @@ def _others(terms: Sequence[Term], axis: int) -> list[int]:
 
 
 def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
-    """The same distance everywhere: along each attribute the ends of lines, then all pairs of what is left."""
+    # All distances are equal: keep the ends of lines along each attribute, then compare all pairs of the rest.
     universe = metric.universe
     if metric.epsilon == float("inf"):
         return Cover("constant")
@@ -300,5 +300,5 @@ def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
 
 
 def _at_one_place(rule: str, pairs: tuple[Pairs, ...]) -> Cover:
-    """Pairs of cells as they are."""
+    # Pairs of records, without contexts.
     return Cover(rule, (CandidatePairs(0, 1, pairs, np.zeros(1, dtype=np.int64)),))

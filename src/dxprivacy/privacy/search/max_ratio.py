@@ -1,7 +1,7 @@
 """`max_ratio(loss, metric)`: the one function behind sensitivity, certificates and the budget.
 
-It returns the largest loss(i, j) / metric(i, j), as an exact fraction, with the pair that attains it.  Floats find the
-few pairs that could be the largest; pairs with equal integer keys are one; the rest is decided in fractions.
+It returns the largest loss(i, j) / metric(i, j) as an exact fraction, with the pair that attains it.  Floats select the
+few pairs that could be the largest, pairs with equal integer keys are compared once, and fractions decide.
 """
 
 import math
@@ -28,16 +28,15 @@ from dxprivacy.universe.loss_terms import LossPart, Terms
 from dxprivacy.wording import repr_of_half_built
 
 _TINIEST = 2.0**-1074  # no float above 0 is smaller
-_FEW_DIGITS = 2.0**-1060  # of floats so small, only some digits are right
+_FEW_DIGITS = 2.0**-1060  # floats this small (subnormal) have few correct digits
 
 
 @repr_of_half_built
 @dataclass(frozen=True)
 class Bound:
-    """The largest ratio: certainly not above `upper`, attained up to `lower` at `witness`.
+    """The largest ratio: at most `upper` (certified), at least `lower` (attained at `witness`).
 
-    `rule` names the argument why looking at few pairs was enough.  For rational metrics under an exact rule
-    `upper == lower`.
+    `rule` names the argument why few pairs were enough.  For rational metrics under an exact rule, `upper == lower`.
 
     >>> import dxprivacy as dx
     >>> bound = dx.sensitivity([[0, 1, 5]], dx.metrics.line(3, 1))  # the largest |q_i - q_j| / d(i, j)
@@ -57,9 +56,9 @@ class Bound:
 
 
 def max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
-    """The largest loss(i, j) / d(i, j) over all pairs, d infinite asking for nothing and 0/0 for nothing.
+    """Return the largest loss(i, j) / d(i, j) over all pairs; pairs with infinite d, and 0/0, count as 0.
 
-    A pair at distance 0 that the loss separates makes it infinite.
+    The ratio is infinite if the loss separates a pair at distance 0.
 
     >>> import dxprivacy as dx
     >>> plan = dx.plan([[1, 1, 0]], dx.metrics.line(3, 1), budget="50%")
@@ -90,7 +89,7 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
             left_open = highest(left_open, bound)
     best, witness = search.decide()
     upper, lower = best, best
-    if best != math.inf:  # the loss may be a metric itself, which rounds down
+    if best != math.inf:  # the loss may itself be a metric, which rounds down
         upper, lower = best * (1 + loss.slack), best / (1 + metric.slack)
     if left_open > 0:
         upper = highest(upper, math.inf if math.isinf(left_open) else Fraction(left_open))
@@ -118,7 +117,7 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
 
 
 def _beside_proportional(loss: RowsCost | SumCost, metric: Metric) -> Bound:
-    """Counts of people and maps take the same part of every distance: so much more than what is told by pairs."""
+    # Proportional costs add a fixed fraction of the distance to the ratio of all other rows, attribute by attribute.
     flat, rows, called = loss.flat_under(metric), loss.by_pairs, " and ".join(sorted(loss.proportional))
     found = []
     for part, only in _parts(flat, metric):
@@ -134,10 +133,8 @@ def _beside_proportional(loss: RowsCost | SumCost, metric: Metric) -> Bound:
 
 
 def _parts(flat: ProportionalLoss, metric: Metric) -> list[tuple[Exact, Metric]]:
-    """Metrics that have all generators between them, and the part of their distances that is taken as a whole.
-
-    Along single attributes parts are taken only where distances add up over these.
-    """
+    # Restrictions of the metric that together contain all generating pairs, each with its proportional fraction.
+    # Fractions along single attributes occur only if distances add up over attributes.
     if not flat.along:
         return [(flat.everywhere, metric)]
     axes = range(len(present(metric).axes or ()))
@@ -148,7 +145,7 @@ def _parts(flat: ProportionalLoss, metric: Metric) -> list[tuple[Exact, Metric]]
 
 
 def _widest(loss: PseudoMetric, metric: Metric) -> Cover | None:
-    """One distance for all pairs, and one block: it may know the pairs of its largest loss, with these weights."""
+    # A constant metric and one block: the block may know the pairs with its largest loss for these weights.
     if not isinstance(metric, Constant) or metric.has_infinite or loss.alternatives is None or len(loss.terms) != 1:
         return None
     parts = loss.terms[0].parts
@@ -159,21 +156,21 @@ def _widest(loss: PseudoMetric, metric: Metric) -> Cover | None:
 
 
 def _block(loss: PseudoMetric) -> int:
-    """Smaller blocks where a record counts in many rows, so that memory stays bounded."""
+    # Smaller blocks if a record counts in many rows, to bound memory.
     pairs = (1 << 24) // max(sum(t.width for t in loss.terms), 1)
     return min(BLOCK, pairs) if pairs >= 1 << 10 else max(16, pairs // 4)
 
 
 def ratios(loss: PseudoMetric, metric: Metric, i: Ints, j: Ints) -> Floats:
-    """Approximate ratios; 0 where the metric asks for nothing, infinite where no noise is enough."""
+    """Return approximate ratios; 0 if the distance is infinite, infinite if the distance is 0 and the loss is not."""
     top, bottom = loss.pairwise(i, j), metric.pairwise(i, j)
-    if not ((top >= 0).all() and (bottom >= 0).all()):  # also where one of them is not a number
-        raise NotCertified("a loss or a distance is no number of at least 0", hints=["this is a bug: please report it"])
+    if not ((top >= 0).all() and (bottom >= 0).all()):  # NaN fails both comparisons
+        raise NotCertified("a loss or a distance is negative or NaN", hints=["this is a bug: please report it"])
     out = np.zeros(len(i))
     asks = np.isfinite(bottom) & (top > 0)
     with np.errstate(divide="ignore"):
         np.divide(top, bottom, out=out, where=asks)
-    return np.where(asks, np.maximum(out, _TINIEST), out)  # a quotient may vanish, the pair may not
+    return np.where(asks, np.maximum(out, _TINIEST), out)  # a quotient may underflow; the pair must stay
 
 
 class _Search:
@@ -187,7 +184,7 @@ class _Search:
         self.separated: tuple[int, int] | None = None
 
     def look(self, i: Ints, j: Ints) -> None:
-        """Take in more pairs."""
+        """Compare more pairs."""
         r = ratios(self.loss, self.metric, i, j)
         if not len(r):
             return
@@ -205,18 +202,18 @@ class _Search:
 
     @property
     def _least(self) -> float:
-        """What may still be the largest, once it is worked out in fractions; the smallest floats have few digits."""
+        # The least approximate ratio that may still be the largest in fractions.
         return self.largest * self.tolerance - _FEW_DIGITS
 
     def _closer(self, i: Ints, j: Ints, r: Floats) -> tuple[Ints, Ints, Floats]:
-        """Of pairs whose floats are alike, those whose longest floats are: a plan uses up very many pairs alike."""
+        # Optimized plans use up many pairs equally, so their float64 ratios tie: long doubles thin them out.
         if not isinstance(self.loss, (RowsCost, SumCost)) or self.metric.tick is None:
             return i, j, r
         loss, ticks = self.loss.closely(i, j), self.metric.ticks(i, j)
         if loss is None or (ticks <= 0).any():
             return i, j, r
         found = loss / ticks
-        room = np.longdouble(8 * (self.loss.error + 2.0**-52) * FINER)  # of 1 in floats nothing would be taken
+        room = np.longdouble(8 * (self.loss.error + 2.0**-52) * FINER)  # a long double: 1 - room must not round to 1
         near = np.flatnonzero(found >= found.max() * (1 - room))
         return i[near], j[near], r[near]
 
@@ -226,7 +223,7 @@ class _Search:
         return i[first], j[first], r[first]
 
     def decide(self) -> tuple[Exact, tuple[int, int] | None]:
-        """The largest ratio in fractions, and its pair."""
+        """Return the largest ratio as a fraction, and its pair."""
         if self.separated is not None:
             return math.inf, self.separated
         if not self.kept:
@@ -251,7 +248,7 @@ def _exact_losses(loss: PseudoMetric, i: Ints, j: Ints) -> Iterable[Exact]:
 
 
 def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pairs | None]:
-    """Each query in its own worst context: an upper bound, and pairs that come close to it."""
+    # Bound each query by its own worst context; also return pairs that come close to the bound.
     slack = 1.0 + 4.0 * (loss.error + metric.error) + 2.0**-48
     best, at = 0.0, 0
     u, v = (np.concatenate([pair[side] for pair in part.values]) for side in (0, 1))
@@ -272,10 +269,10 @@ def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pair
         total += largest
     axes = present(metric).axes
     if axes is None:
-        raise MetricError("loose moves need a sum of attributes")
+        raise MetricError("bounds by context need a sum over attributes")
     d = axes[part.axis].pairwise(u, v)
     r = np.zeros(len(total))
-    with np.errstate(divide="ignore"):  # an infinite distance asks for nothing, a distance of 0 for everything
+    with np.errstate(divide="ignore"):  # ratio 0 at infinite distance, infinite at distance 0
         np.divide(total, d, out=r, where=(total > 0) & np.isfinite(d))
     at = int(r.argmax())
     best = highest(float(r[at]))
@@ -289,20 +286,20 @@ def _loose(part: Loose, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Pair
 
 
 def _steep(along: Metric, terms: Terms, loss: PseudoMetric) -> Exact:
-    """Each query by itself: the most it can ever show, against the least distance of the attribute's values."""
+    # Bound each query by its largest possible loss, divided by the least distance of the attribute's values.
     total = highest(sum(term.reach() for term in terms))
     near = along.closest
     if not total:
         return Fraction(0)
-    if math.isinf(total) or along.identical:  # of which not all are known: some query may tell them apart
+    if math.isinf(total) or along.identical:  # not all identical pairs are known: some query may separate one
         return math.inf
-    if near is None:  # all distances are infinite, and ask for nothing
+    if near is None:  # all distances are infinite
         return Fraction(0)
     return Fraction(total) * Fraction(1.0 + 8.0 * loss.error + 2.0**-48) / Fraction(along.exact(*near.pair))
 
 
 def _separated_at_zero(along: Metric, terms: Terms, metric: Metric) -> tuple[int, int] | None:
-    """Two records that differ in one attribute, by nothing according to the policy, and not so to some query."""
+    # Two records that differ in one attribute, at distance 0, and that some query separates.
     axes = present(metric).axes
     if axes is None or not along.identical:
         return None
@@ -317,7 +314,7 @@ def _separated_at_zero(along: Metric, terms: Terms, metric: Metric) -> tuple[int
 
 
 def _absences(plan: Cover, loss: PseudoMetric, metric: Metric) -> Exact:
-    """Each query by itself: the most that the presence of one record can show, added up."""
+    # Bound each query by the largest loss that the presence of one record can have, and add the bounds.
     total = highest(
         *(
             sum(highest(*(_top(part, move, _block(loss)) for part, move in own)) for own in terms)
@@ -335,9 +332,9 @@ def _top(part: LossPart, move: CandidatePairs, block: int) -> float:
 
 
 def largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
-    """The standard-DP reading of a loss: not below its largest value over all pairs, for printing, so in floats only.
+    """Return the worst-case ε of a loss, and its pair: an upper bound in floats, for printing.
 
-    Of people with several rows it is that of a whole person.
+    If people have several rows, it is that of a whole person.
     """
     with numbers_only():
         return _largest_loss(loss)
@@ -351,14 +348,14 @@ def _largest_loss(loss: PseudoMetric) -> tuple[float, tuple[int, int] | None]:
     best, witness = 0.0, None
     for i, j in cover(loss, Constant(loss.universe, Fraction(1))).pairs(_block(loss)):
         values = loss.pairwise(i, j)
-        at = int(values.argmax())  # where some value is no number, it is the first such
+        at = int(values.argmax())  # the first NaN, if there is one
         if highest(best, float(values[at])) > best:
             best, witness = float(values[at]), (int(i[at]), int(j[at]))
     return best * (1.0 + 2.0 * loss.error) * loss.universe.rows_each, witness
 
 
 def largest_among(loss: PseudoMetric, cells: Ints) -> Exact:
-    """The largest loss between any two of some cells, in fractions."""
+    """Return the largest loss between any two of some records, as a fraction."""
     search = _Search(loss, Constant(loss.universe, Fraction(1)))
     for first, second in all_pairs(len(cells)):
         search.look(cells[first], cells[second])
@@ -371,7 +368,7 @@ def _reaches(plan: Cover, loss: PseudoMetric) -> float:
 
 
 def _apart(plan: Cover, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Exact, tuple[int, int] | None]:
-    """A constant metric and too many columns: the queries' reaches add up to an upper bound."""
+    # A constant metric and too many different columns: the largest losses of the queries add up to an upper bound.
     total = _reaches(plan, loss)
     last = metric.universe.size - 1
     sample = np.unique(metric.universe.numbered([k * last // 699 for k in range(700)]))

@@ -1,10 +1,11 @@
-"""Moves along an attribute of many points: the pairs that matter to one loss are searched for, not enumerated.
+"""Tree search along an attribute of many points: find the pairs that matter to one loss instead of enumerating all.
 
-A walk over a tree (`trees`) finds all pairs whose ratio may be the largest, in every context of the other attributes;
-fractions decide among them.  Where only classes of points matter, the closest pairs between these are found by trees.
+Branch and bound over pairs of tree nodes (`trees`) finds all pairs whose ratio may be the largest, in every context of
+the other attributes; fractions decide among them.  If only classes of points matter, trees find the closest pairs
+between the classes.
 
-Records outside of the tree (`other`) are looked at against all others.  With `other` at its radius r, two points are
-min(d, 2 r) apart; the shortest ways over d and the star around `other` make up that distance, so the walk may use d.
+Values outside of the tree (`other`) are compared with all values.  If `other` has radius r, two points are min(d, 2 r)
+apart.  The points' distances d and the pairs with `other` generate that metric, so the search may use d.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,25 +25,25 @@ from dxprivacy.universe.universe import Universe
 
 MAX_WALKED = 1 << 26  # points times contexts
 _MAX_DENSE = 30_000_000  # numbers held for one part
-_SEPARATE = 3  # rows that are looked at one by one
+_SEPARATE = 3  # up to this many rows, each is a feature of its own
 
 Feature = Scalar | Labels | Dense
 
 
 @dataclass(frozen=True, eq=False)
 class SearchSpace:
-    """An attribute's values as points: those of the tree, and the others."""
+    """The values of an attribute: points in a tree, and values outside of it."""
 
     metric: Metric
     tree: PointTree
 
     @property
     def outside(self) -> range:
-        """Values that are no points."""
+        """Values that are not points."""
         return range(self.tree.embedding.size, self.metric.universe.size)
 
     def star(self, classes: Ints | None = None) -> Iterator[Pairs]:
-        """Points against values that are none; of points in one class the first."""
+        """Yield pairs of a point and a value outside; given classes, only the first point of each class."""
         size = self.tree.embedding.size
         inner = np.arange(size, dtype=np.int64)
         if classes is not None:
@@ -60,7 +61,7 @@ def _space(along: Metric) -> SearchSpace | None:
 
 
 def space_of(along: Metric, terms: Sequence[Term]) -> SearchSpace | None:
-    """Where a walk can tell the largest ratio; None where all pairs have to be looked at."""
+    """Return the search space if a tree search applies; None if all pairs must be compared."""
     size = along.universe.size
     for term in terms:
         for part in term.parts:
@@ -72,14 +73,14 @@ def space_of(along: Metric, terms: Sequence[Term]) -> SearchSpace | None:
 
 
 def _readable(rows: Rows) -> bool:
-    """Whether floats hold the numbers, so that a difference is rounded once."""
+    # Whether float64 represents the entries, so that a difference is rounded once.
     if isinstance(rows, Block):
         return True
     return isinstance(rows, MatrixRows) and not rows.sparse and rows.matrix.dtype == np.float64
 
 
 def closest_in_space(metric: Metric, classes: Ints) -> Pairs | None:
-    """For every two classes the pairs that may be the closest; None where all pairs have to be looked at."""
+    """Return, for every two classes, the pairs that may be the closest; None if all pairs must be compared."""
     space = _space(metric)
     if space is None:
         return None
@@ -93,7 +94,7 @@ def closest_in_space(metric: Metric, classes: Ints) -> Pairs | None:
 
 
 def _closest(metric: Metric, classes: Ints, u: Ints, v: Ints) -> Pairs:
-    """Of some pairs those that may be the closest of their classes, equal ones once; infinite ones ask for nothing."""
+    # Keep the pairs that may be the closest of their classes, one of equal ones; drop infinite distances.
     d = metric.pairwise(u, v)
     finite = np.isfinite(d)
     u, v, d = u[finite], v[finite], d[finite]
@@ -109,9 +110,9 @@ def _closest(metric: Metric, classes: Ints, u: Ints, v: Ints) -> Pairs:
 
 
 def closest_apart(metric: Metric, classes: Ints) -> Iterator[Pairs] | None:
-    """Pairs of different classes that may be the closest of all; None where all pairs have to be looked at.
+    """Return pairs of different classes that may be the closest of all; None if all pairs must be compared.
 
-    Counting the classes, every such pair has the same loss: the largest ratio is that of the closest pair.
+    A query that counts the classes has the same loss on every such pair, so the closest has the largest ratio.
     """
     space = _space(metric)
     if space is None:
@@ -128,7 +129,7 @@ def closest_apart(metric: Metric, classes: Ints) -> Iterator[Pairs] | None:
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """All moves along one attribute, in the given contexts of the others."""
+    """A tree search along one attribute, in the given contexts of the others."""
 
     axis: int
     universe: Universe
@@ -137,7 +138,7 @@ class Walk:
     terms: tuple[Term, ...]
 
     def candidates(self, loss: PseudoMetric, metric: Metric) -> Iterator[tuple[Ints, Ints, float]]:
-        """Cells whose ratio may be the largest, and a bound on what they leave open: 0 where that is nothing."""
+        """Yield records whose ratio may be the largest, and an upper bound for the pruned pairs (0 if none)."""
         block = max(1, BLOCK // len(self.contexts))
         for u, v in self.space.star():
             for a in range(0, len(u), block):
@@ -162,9 +163,9 @@ class Walk:
             yield *self._cells(found.i, found.j, here), found.ceiling or 0.0
 
     def largest(self, many: int, *, above: float = 0.0) -> Iterator[Pairs]:
-        """In every context so many pairs of cells with large ratios, of its own terms, in floats; and the star.
+        """Yield, in every context, `many` pairs of records with large ratios in floats, and all pairs with `other`.
 
-        Points that no noise keeps apart come first.
+        Pairs with an infinite ratio come first.
         """
         block = max(1, BLOCK // len(self.contexts))
         for u, v in self.space.star():
@@ -180,7 +181,7 @@ class Walk:
                 yield self._cells(found.i, found.j, here)
 
     def cells(self, u: Ints, v: Ints) -> Pairs:
-        """Pairs of values as pairs of cells, in every context."""
+        """Return pairs of values as pairs of records, in every context."""
         return self._cells(u, v, self.contexts)
 
     def _cells(self, u: Ints, v: Ints, contexts: Ints) -> Pairs:
@@ -188,7 +189,7 @@ class Walk:
         return i, j
 
     def _features(self, context: int) -> tuple[list[list[Feature]], tuple[int, int] | None]:
-        """What the terms see of the points in one context; or two points that no noise keeps apart."""
+        # The features of the terms at the points in one context; or two points with an infinite ratio.
         points = np.arange(self.space.tree.embedding.size, dtype=np.int64)
         cells = read_only(self.universe.offsets(self.axis, points) + context)
         out: list[list[Feature]] = []
@@ -211,14 +212,14 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Any rows over the points."""
+    """The values of any rows at the points."""
 
     values: Floats
     weights: Floats
     largest: bool
 
     def separated(self, tree: PointTree) -> tuple[int, int] | None:
-        """Points that an exact row tells apart, or records of one place that any row does."""
+        """Return two points that a noise-free row separates, or two points at one place that any row separates."""
         for line in self.values[np.isinf(self.weights)]:
             other = np.flatnonzero(line != line[0])
             if len(other):
@@ -237,7 +238,7 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """A row and a value for each point; value 0: not counted."""
+    """The row and value of each point in a table of counts; value 0 means not counted."""
 
     rows: Ints
     values: Floats
@@ -245,7 +246,7 @@ class _Table:
     largest: bool
 
     def separated(self, tree: PointTree) -> tuple[int, int] | None:
-        """Points that an exact row tells apart, or records of one place that any row does."""
+        """Return two points that a noise-free row separates, or two points at one place that any row separates."""
         exact = np.isinf(self.weights) & (self.values != 0)
         rows, values = np.where(exact, self.rows, -1), np.where(exact, self.values, 0.0)
         other = np.flatnonzero((rows != rows[0]) | (values != values[0]))
@@ -255,7 +256,7 @@ class _Table:
 
     def features(self, tree: PointTree, *, alone: bool) -> list[Feature]:  # noqa: ARG002
         counted = np.unique(self.rows[self.values != 0])
-        if not len(counted) or np.isinf(self.weights[self.values != 0]).any():  # these are the same everywhere
+        if not len(counted) or np.isinf(self.weights[self.values != 0]).any():  # `separated` found no difference
             return []
         if len(counted) == 1:
             weight = float(self.weights[self.values != 0][0])
@@ -268,17 +269,17 @@ def _seen(part: LossPart, cells: Ints) -> _Rows | _Table:
     block = part.block
     if isinstance(block, OneHot):
         rows, values = block.place(cells)
-        rows = np.where(values == 0, 0, rows)  # what is not counted has no row
+        rows = np.where(values == 0, 0, rows)  # a record that is not counted has no row
         return _Table(rows, values.astype(np.float64), part.weights[rows], part.largest)
     if isinstance(block, Block):
         return _Rows(block.columns(cells).astype(np.float64), part.weights, part.largest)
     if isinstance(block, MatrixRows):
         return _Rows(np.ascontiguousarray(block.matrix[:, cells], dtype=np.float64), part.weights, part.largest)
-    raise TypeError("only rows with columns can be walked over")
+    raise TypeError("a tree search needs rows with columns")
 
 
 def _same_place_apart(tree: PointTree, lines: "Floats | Ints") -> tuple[int, int] | None:
-    """Two records of one place with different numbers, where nothing keeps these apart."""
+    # Two points at one place (distance 0) with different entries.
     sites = tree.sites
     if not tree.merged or sites.count == tree.embedding.size:
         return None

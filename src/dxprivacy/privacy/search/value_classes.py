@@ -1,4 +1,4 @@
-"""Values that no query tells apart are one class; of two classes only the closest pairs matter."""
+"""Value classes: values that no query separates form one class; only the closest pairs of two classes matter."""
 
 import math
 from collections.abc import Container, Iterator, Sequence
@@ -23,29 +23,29 @@ _FEW_CLASSES = 256
 
 
 def representatives(classes: Ints) -> Ints:
-    """One value of each class: its first."""
+    """Return the first value of each class."""
     return np.unique(classes, return_index=True)[1].astype(np.int64)
 
 
 def reducible(classes: Ints) -> bool:
-    """Whether the values fall into so few classes that closest pairs are worth searching for."""
+    """Return whether there are few enough classes to search for the closest pairs between them."""
     count = int(classes.max()) + 1
     return count <= _DENSE_CLASSES and 4 * count < len(classes)
 
 
 def in_space(classes: Ints) -> bool:
-    """Whether points are better walked over than the closest of every two classes looked for."""
+    """Return whether a tree search is better than finding the closest pair of every two classes."""
     return not reducible(classes) or int(classes.max()) >= _FEW_CLASSES
 
 
 def closest_between(metric: Metric, classes: Ints) -> Iterator[Pairs]:
-    """Generator pairs that cross classes; of each two classes only those that may be the closest."""
+    """Yield generating pairs between different classes; for each two classes only those that may be the closest."""
     count = int(classes.max()) + 1
     reduce = reducible(classes)
     if not in_space(classes) and (found := closest_in_space(metric, classes)) is not None:
         yield found
         return
-    if reduce and isinstance(metric, Constant):  # one pair is as close as all others: 41,000 values have 840 million
+    if reduce and isinstance(metric, Constant):  # all pairs are equally close; 41,000 values have 840 million pairs
         if not metric.has_infinite:
             one, (a, b) = representatives(classes), np.triu_indices(count, 1)
             yield one[a], one[b]
@@ -81,22 +81,23 @@ def _crossing(metric: Metric, classes: Ints, count: int) -> Iterator[tuple[Ints,
         a, b = classes[u], classes[v]
         across = a != b
         d = metric.pairwise(u[across], v[across])
-        finite = np.isfinite(d)  # an infinite distance asks for nothing
+        finite = np.isfinite(d)  # pairs at infinite distance do not matter
         u, v, a, b = (x[across][finite] for x in (u, v, a, b))
         if len(u):
             yield u, v, np.minimum(a, b) * count + np.maximum(a, b), d[finite]
 
 
-# -- What else a record is while one of its attributes moves: of all combinations, those that can make a difference ----
+# -- Contexts: combinations of the other attributes' values that can change the effect of a move along one attribute ---
 
 
 _MOST_COMPARED = 20_000_000
 
 
 def contexts_of(terms: Sequence[Term], axes: Sequence[int], universe: Universe, limit: int) -> Ints | None:
-    """Representative values of the given attributes, as offsets of the cell index: all that changes a loss elsewhere.
+    """Return representative values of the given attributes, as offsets of the record index.
 
-    None if there are more than `limit`.
+    They cover every way in which these attributes change a loss along another one.  None if there are more than
+    `limit`.
     """
     classes = [[t.context(axis) for t in terms if axis in t.axes] for axis in axes]
     chosen = [representatives(joint_classes(c, universe.shape[axis])) for axis, c in zip(axes, classes, strict=True)]
@@ -104,14 +105,14 @@ def contexts_of(terms: Sequence[Term], axes: Sequence[int], universe: Universe, 
 
 
 def worst_contexts_of(terms: Sequence[Term], axes: Sequence[int], universe: Universe, limit: int) -> Ints | None:
-    """Those among `contexts_of` that matter to a largest loss: beside any other, no move changes more."""
+    """Return the contexts that matter to a largest loss: in no other context does a move change more."""
     strengths = [[s for t in terms if axis in t.axes for s in t.strengths(axis)] for axis in axes]
     chosen = [_strongest(s) for s in strengths]
     return _combined(chosen, axes, universe, limit)
 
 
 def _combined(chosen: Sequence[Ints], axes: Sequence[int], universe: Universe, limit: int) -> Ints | None:
-    """Every combination of some values, as offsets of the cell index; None if there are more than `limit`."""
+    # Every combination of some values, as offsets of the record index; None if there are more than `limit`.
     if math.prod(len(values) for values in chosen) > limit:
         return None
     offsets = universe.numbered([0])
@@ -121,13 +122,14 @@ def _combined(chosen: Sequence[Ints], axes: Sequence[int], universe: Universe, l
 
 
 def _strongest(strengths: Sequence[tuple[Ints, Ints]]) -> Ints:
-    """Values that no other one dominates: that is of the same kind to every part that it matters to, and stronger."""
+    # Values that no other dominates.  One dominates another if, in every part that counts the latter, it is of the same
+    # kind and at least as strong.
     if not strengths:
         return np.zeros(1, dtype=np.int64)
     kinds = np.stack([np.where(s > 0, k, -1) for k, s in strengths], axis=1)
     sizes = np.stack([s for _, s in strengths], axis=1)
     values = np.unique(np.hstack([kinds, sizes]), axis=0, return_index=True)[1]
-    # Of values that are of the same kinds to all parts, one may be the strongest to each of them.
+    # Among values of the same kinds in all parts, one may be the strongest in each of them.
     alike = classes_of_rows(kinds[values])
     most = np.zeros((int(alike.max()) + 1, sizes.shape[1]), dtype=np.int64)
     np.maximum.at(most, alike, sizes[values])
@@ -135,7 +137,7 @@ def _strongest(strengths: Sequence[tuple[Ints, Ints]]) -> Ints:
     covered = np.zeros(len(most), dtype=bool)
     covered[alike[top]] = True
     values = values[top | ~covered[alike]]
-    if len(values) ** 2 * sizes.shape[1] <= _MOST_COMPARED:  # and those that matter to fewer parts
+    if len(values) ** 2 * sizes.shape[1] <= _MOST_COMPARED:  # also drop values that fewer parts count
         kind, strength = kinds[values], sizes[values]
         below = (strength[:, None] == 0) | ((kind[:, None] == kind) & (strength[:, None] <= strength))
         under = below.all(axis=2)
@@ -145,15 +147,14 @@ def _strongest(strengths: Sequence[tuple[Ints, Ints]]) -> Ints:
 
 
 # -- Values on a line --------------------------------------------------------------------------------------------------
-# Of values that are all equally far apart only the ends matter, such as the least and the largest. Under one distance
-# the largest loss decides.  Where a record's column is A + x B, with all but the number x the same for some values of
-# an attribute (whatever the other attributes are), these columns lie on a line; a loss is convex along it, so from any
-# other column it is largest at an end.  That holds for all scales, and for all attributes at once: of values that are
-# told apart by several numbers, those remain that do not lie straight between two others.
+# If all values have one distance, the largest loss decides.  Suppose that the columns of some values are A + x B and
+# differ only in the number x, whatever the other attributes are.  These columns lie on a line, and a loss is convex
+# along it, so its distance from any other column is largest at an end of the line.  This holds for all scales, and for
+# all attributes at once.  If values differ in several numbers, those remain that do not lie between two others.
 
 
 def equally_far(metric: Metric) -> int | None:
-    """How many values have one finite distance from one another: all, or all but `other`; None where they have not."""
+    """Return the number of values with one finite distance between all of them (without `other`); None otherwise."""
     base = metric.base if isinstance(metric, WithOther) else metric
     if not isinstance(base, Constant) or base.has_infinite or metric.has_infinite:
         return None
@@ -169,7 +170,7 @@ def line_ends(terms: Sequence[Term], axis: int, size: int) -> Ints:
 
 
 def ends_of(kinds: Ints, numbers: Sequence[Ints]) -> Ints:
-    """Places of points that are of different kinds, or do not lie straight between two others of their kind.
+    """Return the indices of points that do not lie on a line between two others of their kind.
 
     >>> ends_of(np.array([0, 0, 0, 1]), [np.array([5, 9, 7, 7])]).tolist()
     [0, 1, 3]
@@ -189,7 +190,7 @@ def ends_of(kinds: Ints, numbers: Sequence[Ints]) -> Ints:
 
 
 def pairs_of_ends(metric: Metric, ends: Ints, moving: Ints) -> Pairs:
-    """All pairs of some values that are told apart, and each with `other`."""
+    """Return all pairs of some values in different classes, and each value with `other`."""
     first, second = np.triu_indices(len(ends), 1)
     u, v = ends[first], ends[second]
     if isinstance(metric, WithOther):
@@ -198,14 +199,14 @@ def pairs_of_ends(metric: Metric, ends: Ints, moving: Ints) -> Pairs:
     return u[apart], v[apart]
 
 
-# -- A metric along some attributes only: all others are public, so that nothing is asked about them -------------------
+# -- Restriction of a metric to some attributes: the others are public, so that their pairs do not matter --------------
 
 
 def only_along(metric: Metric, axes: Container[int]) -> Metric:
-    """The same distances where records differ in these attributes alone, or in being there at all.
+    """Return the metric with infinite distances for records that differ in any attribute not in `axes`.
 
-    Pairs that differ in one attribute generate a sum over attributes, so that the largest ratio over several of these
-    metrics, which have all attributes between them, is that of the whole one.
+    Pairs that differ in one attribute generate a sum over attributes.  So the largest ratio under the metric is the
+    largest over several restrictions that together contain all attributes.
 
     >>> from dxprivacy.universe.attributes.listed_values import Values
     >>> from dxprivacy.metrics import attributes

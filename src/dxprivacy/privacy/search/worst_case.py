@@ -1,18 +1,18 @@
-"""The largest loss over all pairs of records, for any sum of costs, and kept up to date while costs are added.
+"""The worst-case ε of a sum of costs: the largest loss over all pairs of records, updated as costs are added.
 
-The standard-DP reading of what was spent.  A loss is a sum of terms, each of which looks at some attributes:
+A loss is a sum of terms, each of which depends on some attributes:
 
-*components*   attributes that no term links are independent: two records may differ in all of them as much as they can,
-               so the largest loss is the sum of the components' largest;
-*classes*      within a component, values that no term tells apart are one; the losses between all combinations of
-               classes are a table, to which a further cost adds its own;
-*closed forms* where combinations are too many for a table, and a component has one term only: a table of counts, or
-               the largest of rows, has its largest loss between known records;
-*lines*        otherwise, of values that lie on a line the ends are enough (lines.py);
-*bounds*       where these are too many as well, by how much two records change all tables if they lie in different rows
-               of each (exchange.py), or by the terms' own reaches.
+*components*   attributes that no term links are independent: two records may differ as much as possible in all of them,
+               so the largest loss is the sum of the largest losses of the components;
+*classes*      within a component, values that no term separates form a class; the losses between all combinations of
+               classes are a table, to which each further cost is added;
+*closed forms* if a table would be too large and the component has one term: a table of counts, or the largest of rows,
+               has its largest loss between known records;
+*lines*        otherwise, for values on a line the ends are enough (`value_classes.line_ends`);
+*bounds*       if these are still too many: the change if two records lie in different rows of all tables
+               (`candidate_pairs.never_more`), or the largest losses of the terms.
 
-For printing, so in floats: never below the true value by more than roundings.
+For printing, so in floats: below the true value by rounding errors at most.
 """
 
 import math
@@ -31,27 +31,27 @@ from dxprivacy.universe.universe import Universe
 
 MOST_COMBINATIONS = 2_500
 _MOST_ENDS = 2_500
-_MOST_LOSSES = 25_000_000  # between ends, to be worked out again with every cost
+_MOST_LOSSES = 25_000_000  # between ends, computed again with every cost
 
 
 @dataclass(frozen=True, eq=False)
 class _Component:
-    """Attributes that terms link, the classes of their values, and the losses between all combinations of these."""
+    """Attributes linked by terms, their value classes, and the losses between all combinations of classes."""
 
     universe: Universe
     terms: tuple[Term, ...]
     classes: dict[int, Ints] = field(default_factory=dict)
     table: Floats | None = None
-    gone: Floats | None = None  # losses against absence, where records may be absent
+    gone: Floats | None = None  # losses against absence, under add-remove neighbors
 
     @cached_property
     def count(self) -> int:
-        """How many combinations of classes there are."""
+        """The number of combinations of classes."""
         return math.prod(int(c.max(initial=0)) + 1 for c in self.classes.values())
 
     @cached_property
     def cells(self) -> Ints:
-        """A record for each combination, other attributes at their first value; the last attribute fastest."""
+        """One record for each combination, with all other attributes at their first value; last attribute fastest."""
         out = self.universe.numbered([0])
         for axis, classes in self.classes.items():
             first = np.unique(classes, return_index=True)[1].astype(np.int64)
@@ -59,7 +59,7 @@ class _Component:
         return out
 
     def place(self, of: "_Component") -> Ints:
-        """The combination of each combination of a finer component."""
+        """Return, for each combination of a finer component, the combination here that contains it."""
         at = np.zeros(len(of.cells), dtype=np.int64)
         for axis, classes in self.classes.items():
             at = at * (int(classes.max(initial=0)) + 1) + classes[self.universe.along(axis, of.cells)]
@@ -67,7 +67,7 @@ class _Component:
 
     @cached_property
     def _ends(self) -> Ints | None:
-        """Records of which two have the largest loss; None if they are too many."""
+        # Records among which two have the largest loss; None if there are too many.
         chosen = {axis: line_ends(self.terms, axis, self.universe.shape[axis]) for axis in self.classes}
         count = math.prod(map(len, chosen.values()))
         if count > _MOST_ENDS or count**2 * len(self.terms) > _MOST_LOSSES:
@@ -78,7 +78,7 @@ class _Component:
         return out
 
     def most(self) -> tuple[float, tuple[int, int] | None]:
-        """The largest loss among those who are there, and the pair; None where it is only bounded."""
+        """Return the largest loss between present records, and its pair (None if it is only bounded)."""
         if self.table is not None:
             i, j = np.unravel_index(int(self.table.argmax()), self.table.shape)
             return float(self.table[i, j]), (int(self.cells[i]), int(self.cells[j]))
@@ -95,7 +95,7 @@ class _Component:
         return (float(loss[at]), (int(pairs[0][at]), int(pairs[1][at]))) if len(loss) else (0.0, None)
 
     def most_gone(self) -> tuple[float, int | None]:
-        """The largest loss by not being there at all, and who."""
+        """Return the largest loss between a record and its absence, and the record (None if it is only bounded)."""
         if self.gone is not None:
             at = int(self.gone.argmax())
             return float(self.gone[at]), int(self.cells[at])
@@ -107,7 +107,7 @@ class _Component:
 
 
 class WorstCase:
-    """The largest loss of everything added so far.
+    """The worst-case ε of all costs added so far.
 
     >>> from dxprivacy.privacy.costs import LaplaceCost
     >>> from dxprivacy.queries.asking import gather
@@ -122,7 +122,7 @@ class WorstCase:
         self._components = tuple(components)
 
     def plus(self, terms: Sequence[Term]) -> "WorstCase":
-        """With some terms more; this one stays what it is."""
+        """Return a new value with these terms added."""
         components = list(self._components)
         for together in _linked(terms):
             axes = {axis for term in together for axis in term.axes}
@@ -132,7 +132,7 @@ class WorstCase:
         return WorstCase(self.universe, components)
 
     def _joined(self, parts: Sequence[_Component], terms: Sequence[Term]) -> _Component:
-        """Components that new terms link, with these added."""
+        # Merge the components that new terms link, and add the terms.
         axes = sorted({a for c in parts for a in c.classes} | {a for term in terms for a in term.axes})
         classes = {}
         for axis in axes:
@@ -162,14 +162,14 @@ class WorstCase:
 
     @property
     def value(self) -> float:
-        """The largest loss, or a bound of it."""
+        """The largest loss, or an upper bound."""
         return self.found[0]
 
     @cached_property
     def found(self) -> tuple[float, tuple[int, int] | None]:
-        """The largest loss and its pair; no pair where it is only bounded.
+        """The largest loss and its pair; the pair is None if the loss is only bounded.
 
-        Of people with several rows it is that of a whole person: all their rows may be such a pair.
+        If people have several rows, it is that of a whole person: all their rows may be such a pair.
         """
         loss, pair = self._of_rows()
         return loss * self.universe.rows_each, pair
@@ -196,7 +196,7 @@ class WorstCase:
 
 
 def _linked(terms: Sequence[Term]) -> list[list[Term]]:
-    """Terms in groups that share no attribute; those that look at none, and count everybody, show presence alone."""
+    # Group terms that share attributes.  A term without attributes counts every record: it shows only presence.
     groups: list[tuple[set[int], list[Term]]] = []
     for term in terms:
         axes = set(term.axes)
@@ -207,7 +207,7 @@ def _linked(terms: Sequence[Term]) -> list[list[Term]]:
 
 
 def _losses(term: Term, cells: Ints) -> Floats:
-    """The losses of a term between all of some cells."""
+    # The losses of a term between all pairs of some records.
     out: Floats | None = None
     for part in term.parts:
         table = _part_losses(part, cells)
@@ -236,7 +236,7 @@ def _part_losses(part: LossPart, cells: Ints) -> Floats:
 
 
 def _closed_form(terms: Sequence[Term], *, absent: bool) -> tuple[Ints, Ints] | None:
-    """Pairs among which the largest loss of a single block is found; None where nothing is known."""
+    # Pairs among which a single block has its largest loss; None if unknown.
     if len(terms) != 1 or len(terms[0].parts) != 1:
         return None
     (part,) = terms[0].parts
