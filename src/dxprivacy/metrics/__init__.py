@@ -1,6 +1,6 @@
-"""Metrics: how far any two records may be told apart.
+"""Metrics: how distinguishable any two records may be.
 
-Each function here builds a `Metric` from plain Python values; the classes live beside it.
+Each function here builds a `Metric` from plain Python values; the classes are in the modules of this package.
 
 >>> from dxprivacy import metrics
 >>> d = metrics.euclidean([[0, 0], [3, 4]], epsilon_per_unit=0.01)
@@ -80,7 +80,7 @@ def __dir__() -> list[str]:
 
 
 def constant(universe: Universe | int, epsilon: Number) -> Constant:
-    """Plain epsilon-differential privacy: the same budget for every two records.
+    """Build the metric of standard DP: the same epsilon for every two records.
 
     >>> constant(3, 0.5).exact(0, 2)
     Fraction(1, 2)
@@ -89,7 +89,7 @@ def constant(universe: Universe | int, epsilon: Number) -> Constant:
 
 
 def line(universe: Universe | int, epsilon: Number, *, per: Number = 1) -> LineMetric:
-    """Records in order: `epsilon` for every `per` steps apart.
+    """Build distances of records in order: `epsilon` for every `per` steps.
 
     >>> line(121, 0.5, per=10).exact(17, 18)
     Fraction(1, 20)
@@ -99,7 +99,7 @@ def line(universe: Universe | int, epsilon: Number, *, per: Number = 1) -> LineM
 
 
 def per_value(budgets: Mapping[str, Number], *, name: str = "element") -> Matrix:
-    """Each value has its own budget; two values share the smaller one, closed to a metric.
+    """Build distances from one epsilon per value: two values get the smaller one, closed to a metric.
 
     >>> d = per_value({"asylum": 0.1, "citizen": 2, "resident": 2})
     >>> d.exact(1, 2), d.tightened[0].written
@@ -110,7 +110,7 @@ def per_value(budgets: Mapping[str, Number], *, name: str = "element") -> Matrix
 
 
 def euclidean(points: object, *, epsilon_per_unit: Number) -> Euclidean:
-    """Straight-line distance, so much epsilon per unit of length.
+    """Build the Euclidean distance times `epsilon_per_unit`.
 
     >>> float(euclidean([[0.0], [2.0]], epsilon_per_unit=0.5).exact(0, 1))
     1.0
@@ -120,7 +120,7 @@ def euclidean(points: object, *, epsilon_per_unit: Number) -> Euclidean:
 
 
 def great_circle(points: object, *, epsilon_per_km: Number) -> GreatCircle:
-    """Distance on the Earth between (latitude, longitude) in degrees, so much epsilon per kilometer.
+    """Build great-circle distances between (latitude, longitude) in degrees, times `epsilon_per_km`.
 
     >>> round(float(great_circle([[41.85, -87.65], [43.04, -87.91]], epsilon_per_km=1).exact(0, 1)), 1)
     134.0
@@ -130,7 +130,7 @@ def great_circle(points: object, *, epsilon_per_km: Number) -> GreatCircle:
 
 
 def manhattan(points: object, *, epsilon_per_unit: Number) -> Minkowski:
-    """The sum of the coordinates' differences.
+    """Build the Manhattan distance: the sum of the coordinates' differences.
 
     >>> manhattan([[0, 0], [3, 4]], epsilon_per_unit=1).exact(0, 1)
     Fraction(7, 1)
@@ -139,7 +139,7 @@ def manhattan(points: object, *, epsilon_per_unit: Number) -> Minkowski:
 
 
 def chebyshev(points: object, *, epsilon_per_unit: Number) -> Minkowski:
-    """The largest of the coordinates' differences; for series of measurements, l_inf.
+    """Build the Chebyshev distance: the largest of the coordinates' differences (l_inf for series).
 
     >>> chebyshev([[0, 0], [3, 4]], epsilon_per_unit=1).exact(0, 1)
     Fraction(4, 1)
@@ -148,7 +148,7 @@ def chebyshev(points: object, *, epsilon_per_unit: Number) -> Minkowski:
 
 
 def minkowski(points: object, p: float, *, epsilon_per_unit: Number) -> Minkowski:
-    """(sum |x_k - y_k|^p)^(1/p) for whole p from 1 to 64, or infinity.
+    """Build (sum |x_k - y_k|^p)^(1/p) for integer p from 1 to 64, or infinity.
 
     >>> round(float(minkowski([[0, 0], [3, 4]], 3, epsilon_per_unit=1).exact(0, 1)), 4)
     4.4979
@@ -158,7 +158,7 @@ def minkowski(points: object, p: float, *, epsilon_per_unit: Number) -> Minkowsk
 
 
 def series_linf(levels: Iterable[int], epsilon: Number, *, per: Number = 1) -> AttributeMax:
-    """Time series on a grid, `levels` many values at each time: the largest difference over time counts.
+    """Build the l_inf distance of time series with `levels[t]` values at time t.
 
     >>> series_linf([3, 3], 1).exact(0, 5)
     Fraction(2, 1)
@@ -169,7 +169,7 @@ def series_linf(levels: Iterable[int], epsilon: Number, *, per: Number = 1) -> A
 
 
 def dates(first: str, last: str, epsilon: Number, *, per_days: Number) -> LineMetric:
-    """Days in order, both ends included: `epsilon` for every `per_days` days apart (eps |u - v| / T).
+    """Build distances of days, both ends included: `epsilon` for every `per_days` days (eps |u - v| / T).
 
     >>> dates("2026-01-01", "2026-12-31", 0.5, per_days=7).exact(0, 14)
     Fraction(1, 1)
@@ -187,7 +187,9 @@ def dates(first: str, last: str, epsilon: Number, *, per_days: Number) -> LineMe
 
 
 def graph(edges: object, epsilon: Number = 1) -> Graph:
-    """Shortest paths along edges (a, b) or (a, b, weight), or a networkx graph; `epsilon` where no weight is given.
+    """Build shortest-path distances of edges (a, b) or (a, b, weight), or of a networkx graph.
+
+    Edges without a weight have length `epsilon`.
 
     >>> graph([("ann", "bob"), ("bob", "cem", 2)], epsilon="0.5").exact(0, 2)
     Fraction(5, 2)
@@ -200,9 +202,10 @@ def graph(edges: object, epsilon: Number = 1) -> Graph:
 
 
 def blowfish(points: object, epsilon: Number, *, threshold: Number) -> Graph:
-    """Blowfish with a distance threshold: `epsilon` for points within reach, closed (the printed form is no metric).
+    """Build a Blowfish policy with a distance threshold: `epsilon` for points within it, closed to a metric.
 
-    Points further apart get the sum along the way, or are public where no way exists.
+    (The printed form is not a metric.)  Points further apart get the sum along the shortest path; without a path their
+    difference is public.
 
     >>> blowfish([[0.0], [1.0], [2.0], [9.0]], 1, threshold=1).exact(0, 2)
     Fraction(2, 1)
@@ -217,7 +220,7 @@ def blowfish(points: object, epsilon: Number, *, threshold: Number) -> Graph:
 
 
 def smooth(points: object, epsilon: Number, *, threshold: Number) -> CombinedMetric:
-    """(epsilon / T) max(T, Euclid): as Blowfish up to the threshold T, growing with the distance beyond.
+    """Build (epsilon / T) max(T, Euclid): like Blowfish up to the threshold T, growing with distance beyond.
 
     >>> smooth([[0.0], [1.0], [4.0]], 1, threshold=2).exact(0, 2)
     Fraction(2, 1)
@@ -230,7 +233,7 @@ def smooth(points: object, epsilon: Number, *, threshold: Number) -> CombinedMet
 
 
 def per_element(budgets: Iterable[Number]) -> Matrix:
-    """eps_i + eps_j: some individuals (elements) get more protection than others.
+    """Build eps_i + eps_j: some individuals (elements) get more protection than others.
 
     >>> per_element([1, 2, "0.5"]).exact(0, 2)
     Fraction(3, 2)
@@ -242,7 +245,7 @@ def per_element(budgets: Iterable[Number]) -> Matrix:
 
 
 def scaled(metric: Metric, factor: Number) -> Metric:
-    """A metric times a number; where records may be absent, so they may be there.
+    """Multiply a metric by a number; under add-remove neighbors, presence is multiplied too.
 
     >>> scaled(constant(3, 1), "0.25").exact(0, 1)
     Fraction(1, 4)
@@ -254,7 +257,7 @@ def scaled(metric: Metric, factor: Number) -> Metric:
 
 
 def summed(*parts: Metric) -> CombinedMetric:
-    """The sum of metrics on one universe.
+    """Add metrics on one universe.
 
     >>> summed(constant(9, 1), line(9, 1)).exact(0, 8)
     Fraction(9, 1)
@@ -263,7 +266,9 @@ def summed(*parts: Metric) -> CombinedMetric:
 
 
 def maximum(*parts: Metric) -> CombinedMetric:
-    """The larger of several metrics on one universe; still a metric, but mind what it guarantees.
+    """Take the largest of several metrics on one universe.
+
+    It is a metric, but a weaker policy: each pair gets the largest of its distances.
 
     >>> maximum(constant(9, 3), line(9, 1)).exact(0, 8)
     Fraction(8, 1)
@@ -272,7 +277,7 @@ def maximum(*parts: Metric) -> CombinedMetric:
 
 
 def capped(metric: Metric, max_epsilon: Number) -> Capped:
-    """No pair gets more than `max_epsilon`.
+    """Cap a metric: no pair gets more than `max_epsilon`.
 
     >>> capped(line(9, 1), 3).exact(0, 8)
     Fraction(3, 1)
@@ -280,21 +285,21 @@ def capped(metric: Metric, max_epsilon: Number) -> Capped:
     return Capped(metric, Fraction(exact(max_epsilon, what="max_epsilon")))
 
 
-def restricted(metric: Metric, cells: Iterable[int]) -> Restricted:
-    """The metric on some records only.
+def restricted(metric: Metric, records: Iterable[int]) -> Restricted:
+    """Restrict a metric to some possible records.
 
     >>> restricted(line(9, 1), [0, 8]).exact(0, 1)
     Fraction(8, 1)
     """
-    return Restricted(metric, list(cells))
+    return Restricted(metric, list(records))
 
 
 def with_absent(
     metric: Metric, presence: Number, *, max_records: int | None = None, people: People | None = None
 ) -> WithAbsent:
-    """Records may be added and removed: whether somebody is there at all may show by `presence`; n is private.
+    """Extend a metric to add-remove neighbors: a record and its absence are `presence` apart, and n is private.
 
-    With `people`, a record is one row of somebody who may have several; those that they do not have are absent.
+    With `people`, a record is one row of a person who may have up to `max_rows`; missing rows are absent.
 
     >>> d = with_absent(line(3, 1), "0.25", max_records=1000)
     >>> d.exact(0, 3), d.exact(0, 2)
@@ -308,7 +313,7 @@ def with_absent(
 
 
 def from_matrix(matrix: object, *, universe: Universe | None = None, strict: bool = False) -> Matrix:
-    """Any symmetric table of distances; closed by shortest paths (see `.tightened`), or refused with `strict=True`.
+    """Build a metric from a symmetric table; closed by shortest paths (see `.tightened`), or refused with `strict`.
 
     >>> from_matrix([[0, 1, 5], [1, 0, 1], [5, 1, 0]]).exact(0, 2)
     Fraction(2, 1)
@@ -321,7 +326,7 @@ def from_matrix(matrix: object, *, universe: Universe | None = None, strict: boo
 
 
 def attributes(universe: Universe, epsilons: Mapping[str, Number | Mapping[str, Number]]) -> AttributeSum | Metric:
-    """The sum over attributes: epsilon per attribute, per value (a mapping), or with a distance `{epsilon, per}`.
+    """Build a sum over attributes: epsilon per attribute, per value (a mapping), or per distance (`{epsilon, per}`).
 
     >>> from dxprivacy.universe.attributes.listed_values import Values
     >>> u = Universe([Values(name="sex", values=("M", "F")), Integers(name="age", low=0, high=120)])

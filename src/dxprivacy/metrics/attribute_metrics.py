@@ -1,4 +1,4 @@
-"""The metric of one attribute, `other` included: what the attributes of a policy are compiled to."""
+"""Build the metric of one attribute, `other` included; the policy compiler uses these functions."""
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -21,7 +21,7 @@ from dxprivacy.universe.universe import Universe
 
 
 def discrete(alone: Universe, epsilon: Exact, other: Exact | None = None) -> Metric:
-    """The same epsilon between any two values; `other` counts as one more value unless given its own."""
+    """Build equal distances; `other` is one more value, unless it has a distance of its own."""
     (attribute,) = alone.attributes
     if other is None or not attribute.has_other:
         return Constant(alone, epsilon)
@@ -35,7 +35,7 @@ def stepped(
     other: Exact | None = None,
     cap: Fraction | None = None,
 ) -> Metric:
-    """Steps on a line, no two more than `cap` apart, `other` half the reach away."""
+    """Build steps on a line, capped; `other` is half the largest distance away."""
     base = LineMetric(without_other(attribute.listed), attribute.positions, per_step)
     return _star(alone, _capped(base, cap), per_step, other)
 
@@ -47,7 +47,7 @@ def ring(
     other: Exact | None = None,
     cap: Fraction | None = None,
 ) -> Metric:
-    """Steps on a ring, the shorter way round: the last value is next to the first one."""
+    """Build steps on a ring: the last value is next to the first one."""
     n = attribute.listed
     edges = [(k, (k + 1) % n, per_step) for k in range(n)] if n > 1 else []
     return _star(alone, _capped(Graph.from_edges(without_other(n), edges), cap), per_step, other)
@@ -56,7 +56,7 @@ def ring(
 def series(
     alone: Universe, attribute: Attribute, per_step: Exact, other: Exact | None = None, cap: Fraction | None = None
 ) -> Metric:
-    """Whole series: the largest difference over their entries counts, as in l_inf."""
+    """Build the l_inf distance of series: the largest difference over their entries."""
     high = attribute.each_entry.listed - 1
     steps = [Integers(name=column, low=0, high=high, has_other=False) for column in attribute.reads]
     base = AttributeMax(Universe(steps), [LineMetric(Universe([s]), range(s.size), per_step) for s in steps])
@@ -71,9 +71,9 @@ def valued(
     *,
     how: str = "smaller",
 ) -> Matrix:
-    """Each value its own budget; `other` has the largest listed one unless given its own.
+    """Build distances from one epsilon per value; `other` has the largest of them unless it has its own.
 
-    Two values have the smaller of their budgets, closed to a metric, or their sum.
+    Two values get the smaller epsilon, closed to a metric, or (`how="sum"`) the sum.
     """
     for value in budgets:
         if value not in attribute.texts:
@@ -96,7 +96,7 @@ def placed(
     other: Exact | None = None,
     cap: Fraction | None = None,
 ) -> Metric:
-    """Points with a distance of the given kind, no two more than `cap` apart, `other` half the reach away."""
+    """Build distances of points, capped; `other` is half the largest distance away."""
     base = PLACES[kind](without_other(attribute.listed), attribute.coordinates, per_unit)
     return _star(alone, _capped(base, cap), per_unit, other)
 
@@ -111,7 +111,7 @@ def thresholded(
     other: Exact | None = None,
     cap: Fraction | None = None,
 ) -> Metric:
-    """Blowfish or smooth: `epsilon` up to the distance `reach`, measured by the metric `base`."""
+    """Build a Blowfish or smooth metric: `epsilon` up to the distance `reach`, measured by the metric `base`."""
     inner = without_other(attribute.listed)
     if kind == "blowfish":
         i, j = pairs_within(PLACES[base](inner, attribute.coordinates, Fraction(1)), reach)
@@ -126,7 +126,7 @@ def thresholded(
 def linked(
     alone: Universe, attribute: Attribute, edges: Iterable[tuple[str, str, Exact]], other: Exact | None = None
 ) -> Metric:
-    """Nodes of a graph, shortest paths along its edges, `other` half the reach away."""
+    """Build shortest-path distances of a graph; `other` is half the largest distance away."""
     at = {value: k for k, value in enumerate(attribute.texts)}
     numbered = [(at[a], at[b], w) for a, b, w in edges]
     shortest = min((w for _, _, w in numbered), default=Fraction(1))
@@ -146,12 +146,12 @@ def _star(alone: Universe, base: Metric, fallback: Exact, other: Exact | None) -
 
 
 def without_other(n: int) -> Universe:
-    """A plain universe of n elements."""
+    """Return a universe of n elements, without `other`."""
     return Universe([Integers(name="element", low=0, high=n - 1, has_other=False)])
 
 
 def as_objects(rows: object) -> "np.ndarray[tuple[int, ...], np.dtype[np.object_]]":
-    """A nested list as an array of exact numbers."""
+    """Return a nested list as an array of exact numbers."""
     try:
         given = [[exact(v, allow_infinite=True) for v in row] for row in rows]  # type: ignore[attr-defined]
     except TypeError:

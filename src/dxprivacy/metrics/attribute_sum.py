@@ -16,7 +16,7 @@ from dxprivacy.universe.universe import Universe
 
 
 class AttributeSum(Metric):
-    """d(u, v) = sum over the attributes of d_k(u_k, v_k); public where any summand is infinite."""
+    """d(u, v) = sum over the attributes of d_k(u_k, v_k); public if any summand is infinite."""
 
     kind = "attribute-sum"
     join: ClassVar[Any] = np.add
@@ -79,7 +79,7 @@ class AttributeSum(Metric):
         return total
 
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
-        """Each attribute's generators, in every context of the other attributes."""
+        """Yield each attribute's generating pairs, in every context of the other attributes."""
         cells = np.arange(self.universe.size, dtype=np.int64)
         for axis, metric in enumerate(self._axes):
             stride = self._grid.strides[axis]
@@ -119,7 +119,7 @@ class AttributeSum(Metric):
 
     @cached_property
     def has_infinite(self) -> bool:
-        """Whether some attribute has a public difference."""
+        """Whether some attribute has an infinite distance."""
         return any(a.has_infinite for a in self._axes)
 
     @cached_property
@@ -135,9 +135,9 @@ class AttributeSum(Metric):
 
 
 def half_reach(metric: Metric) -> Exact:
-    """The default distance of `other`: half the largest finite distance, rounded up to four digits.
+    """Return the default distance of `other`: half the largest finite distance, rounded up to four digits.
 
-    It is the least that tightens nothing.  A metric without any finite distance gives infinity.
+    It is the least value that tightens no distance.  A metric without finite distances gives infinity.
     """
     far = metric.farthest
     if far is None:

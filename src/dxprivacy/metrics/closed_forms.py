@@ -1,4 +1,4 @@
-"""Metrics with a closed form: the constant one (standard differential privacy) and the line."""
+"""Metrics with a closed form (constant, line), as a table, or as shortest paths of a graph."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from dxprivacy.universe.universe import Universe
 
 
 class Constant(Metric):
-    """The same epsilon for every two records: plain epsilon-differential privacy.
+    """The same epsilon for every two records: standard DP.
 
     >>> d = Constant(Universe.listed("abc"), Fraction(1, 2))
     >>> d.exact(0, 2), d.exact(1, 1)
@@ -65,7 +65,7 @@ class Constant(Metric):
 
 
 class LineMetric(Metric):
-    """Numbers in order; the distance grows with the difference.  Neighbors generate it.
+    """Numbers in order; the distance is proportional to the difference.  Neighbors generate it.
 
     >>> d = LineMetric(Universe.listed(range(4)), [0, 1, 2, 4], Fraction(1, 20))
     >>> d.exact(0, 3)
@@ -83,20 +83,20 @@ class LineMetric(Metric):
 
     @cached_property
     def positions(self) -> Ints:
-        """Where each value stands."""
+        """The position of each value."""
         if isinstance(self._given, range):
             return np.arange(self._given.start, self._given.stop, self._given.step, dtype=np.int64)
         return np.asarray(self._given, dtype=np.int64)
 
     @cached_property
     def consecutive(self) -> bool:
-        """Whether each value stands one step behind the one before: then nothing has to be looked up."""
+        """Whether each value is one step after the one before, so that positions need no lookup."""
         if isinstance(self._given, range):
             return self._given.step == 1 or len(self._given) == 1
         return bool((np.diff(self.positions) == 1).all())
 
     def _steps(self, i: Ints, j: Ints) -> Ints:
-        """How many steps lie between two values."""
+        # The number of steps between two values.
         steps = i - j if self.consecutive else self.positions[i] - self.positions[j]
         return np.asarray(np.abs(steps), dtype=np.int64)
 
@@ -111,14 +111,12 @@ class LineMetric(Metric):
         return np.asarray(steps * np.int64(self.per_unit != 0))
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Steps times the price of a step."""
         steps = self._steps(i, j).astype(np.float64)
         if self.per_unit == math.inf:
             return np.where(steps > 0, np.inf, 0.0)
         return np.asarray(steps * float(self.per_unit))
 
     def exact(self, i: int, j: int) -> Exact:
-        """Steps times the price of a step."""
         steps = abs(int(self._given[i]) - int(self._given[j]))
         return steps * self.per_unit if steps else Fraction(0)
 
@@ -127,7 +125,7 @@ class LineMetric(Metric):
         return np.argsort(self.positions, kind="stable").astype(np.int64)
 
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
-        """Neighbors: the way from u to v along them has exactly the length of the direct step."""
+        """Yield neighbors: the path from u to v along them has exactly the length of the direct step."""
         if self.consecutive:
             last = self.universe.size - 1
             for a in range(0, last, block):
@@ -153,16 +151,17 @@ class LineMetric(Metric):
         return self.per_unit == math.inf and self.universe.size > 1
 
     def spec(self) -> dict[str, Any]:
-        """Positions and price; of consecutive positions the first and the last."""
+        """Return positions (for consecutive ones, the first and the last) and epsilon per step."""
         first, last = int(self._given[0]), int(self._given[-1])
         where = {"range": [first, last]} if self.consecutive else {"positions": self.positions.tolist()}
         return {"kind": self.kind, "per_unit": str(self.per_unit), **where}
 
 
 # -- Explicit distances ------------------------------------------------------------------------------------------------
-# Any symmetric table, closed to a metric by shortest paths, with a report of what that tightened A budget function that
-# breaks the triangle inequality and its closure allow exactly the same mechanisms (the loss of any mechanism is a
-# pseudometric), so closing loses nothing; but a curator must see that a pair got less than was written.
+# Any symmetric table, closed to a metric by shortest paths, with a report of the pairs that this tightened.  A table
+# that violates the triangle inequality allows exactly the same mechanisms as its closure, because the loss of any
+# mechanism is a pseudometric.  So the closure loses nothing, but the curator must see that a pair got less than was
+# written.
 
 
 _FAR = np.int64(1) << 61  # stands for infinity; the sum of two still fits
@@ -171,7 +170,7 @@ _LARGEST = 1 << 60
 
 @dataclass(frozen=True)
 class Tightened:
-    """A pair that got less than was written, because the detour over `via` is shorter.
+    """A pair whose distance is smaller than written, because the detour over `via` is shorter.
 
     >>> from dxprivacy import metrics
     >>> metrics.from_matrix([[0, 1, 5], [1, 0, 1], [5, 1, 0]]).tightened
@@ -185,7 +184,7 @@ class Tightened:
 
 
 class Matrix(Metric):
-    """Distances as a table of whole ticks.
+    """Distances as a table of integer ticks.
 
     >>> d = Matrix.of(Universe.listed("abc"), [[0, 2, 9], [2, 0, 3], [9, 3, 0]])
     >>> d.exact(0, 2), d.tightened[0].via
@@ -202,7 +201,7 @@ class Matrix(Metric):
 
     @classmethod
     def of(cls, universe: Universe, rows: object, *, strict: bool = False) -> "Matrix":
-        """From any square array; floats are exactly the binary numbers they are, fractions and decimals exact."""
+        """Build from a square array of floats (read as exact binary numbers), fractions or decimals."""
         table, tick = _to_ticks(rows, universe.size)
         closed, via = _closure(table)
         found = np.argwhere(np.triu(closed < table))
@@ -214,10 +213,10 @@ class Matrix(Metric):
             worst = tightened[0]
             a, b = universe.tell(*worst.pair)
             raise MetricError(
-                f"{a} – {b} is {float(worst.written):g}, but the way over {_label(universe, worst.via)} is only "
+                f"{a} – {b} is {float(worst.written):g}, but the path over {_label(universe, worst.via)} is only "
                 f"{float(worst.kept):g}: not a metric",
                 details=[f"{len(found)} pairs break the triangle inequality"],
-                hints=[("strict=False", "closes it: each pair keeps the length of its shortest way")],
+                hints=[("strict=False", "closes it: each pair gets the length of its shortest path")],
             )
         return cls(universe, closed, tick, tightened)
 
@@ -237,19 +236,19 @@ class Matrix(Metric):
         return _value(self._table[i, j], self._tick)
 
     def spec(self) -> dict[str, Any]:
-        """The table above its diagonal, a text of whole ticks per row; `-` for infinity."""
+        """Return the table above its diagonal, one text of integer ticks per row; `-` for infinity."""
         rows = [self._table[i, i + 1 :].tolist() for i in range(self.universe.size - 1)]
         table = [" ".join("-" if t >= _FAR else str(t) for t in row) for row in rows]
         return {"kind": self.kind, "tick": str(self._tick), "table": table}
 
 
 def per_value_table(budgets: Sequence[Exact]) -> list[list[Exact]]:
-    """min(eps_u, eps_v) off the diagonal: each value's own budget.  A metric only for two values: close it."""
+    """Return min(eps_u, eps_v) off the diagonal: one epsilon per value.  With three values or more it needs closure."""
     return [[min(u, v) if a != b else Fraction(0) for b, v in enumerate(budgets)] for a, u in enumerate(budgets)]
 
 
 def both_values_table(budgets: Sequence[Exact]) -> list[list[Exact]]:
-    """eps_u + eps_v off the diagonal: a metric as it stands, but it doubles budgets."""
+    """Return eps_u + eps_v off the diagonal: a metric, but with doubled budgets."""
     return [[u + v if a != b else Fraction(0) for b, v in enumerate(budgets)] for a, u in enumerate(budgets)]
 
 
@@ -262,7 +261,7 @@ def _label(universe: Universe, cell: int) -> str:
 
 
 def _to_ticks(rows: object, n: int) -> tuple[Ints, Fraction]:
-    """Whole ticks, exactly where a common tick fits into 60 bits, otherwise rounded down to a dyadic grid."""
+    # Integer ticks: exact if a common tick fits into 60 bits, otherwise rounded down to a dyadic grid.
     given = np.asarray(rows)
     if given.ndim != 2 or given.shape != (n, n):
         raise MetricError(f"distances of shape {given.shape}; {n} elements need ({n}, {n})")
@@ -305,7 +304,7 @@ def _float_ticks(numbers: Floats, finite: np.ndarray[Any, np.dtype[np.bool_]], l
 
 
 def _closure(table: Ints) -> tuple[Ints, Ints]:
-    """Floyd-Warshall in exact integers, and for each pair a record on its shortest way (-1: the direct step)."""
+    # Floyd-Warshall in exact integers; and for each pair a record on its shortest path (-1: the direct step).
     d = table.copy()
     via = np.full(d.shape, -1, dtype=np.int64)
     for k in range(len(d)):
@@ -318,7 +317,7 @@ def _closure(table: Ints) -> tuple[Ints, Ints]:
 
 
 # -- Shortest paths in a weighted graph: social networks, trees, and Blowfish policies (which pairs are secrets) -------
-# The edges generate the metric.  What is not connected is infinitely far apart: public.
+# The edges generate the metric.  Records without a path have infinite distance: their difference is public.
 
 
 MAX_NODES = 4_000
@@ -342,7 +341,7 @@ class Graph(Matrix):
 
     @classmethod
     def from_edges(cls, universe: Universe, edges: Iterable[Edge]) -> "Graph":
-        """From edges (i, j, length); of several between two records the shortest counts."""
+        """Build from edges (i, j, length); of parallel edges the shortest counts."""
         n = universe.size
         if n > MAX_NODES:
             raise MetricError(
@@ -386,8 +385,8 @@ class Graph(Matrix):
 
 
 def _shortest_paths(n: int, first: Ints, second: Ints, weights: Ints) -> Ints:
-    """Whole numbers below 2^52 stay exact in the floats of scipy's search."""
-    if not len(first) or (weights == 0).any():  # scipy takes a zero for no edge
+    # Dijkstra's algorithm in scipy: integers below 2^52 stay exact in its floats.
+    if not len(first) or (weights == 0).any():  # scipy reads a zero as no edge
         table = np.full((n, n), _FAR, dtype=np.int64)
         np.fill_diagonal(table, 0)
         table[first, second] = table[second, first] = weights
@@ -401,7 +400,7 @@ def _shortest_paths(n: int, first: Ints, second: Ints, weights: Ints) -> Ints:
 
 
 def read_edges(graph: object, epsilon: Exact) -> tuple[list[str], list[tuple[str, str, Exact]]]:
-    """Nodes and edges of an edge list or a networkx graph; edges without a weight get `epsilon`."""
+    """Return nodes and edges of an edge list or a networkx graph; edges without a weight get `epsilon`."""
     if hasattr(graph, "nodes") and hasattr(graph, "edges") and callable(graph.edges):
         if getattr(graph, "is_directed", lambda: False)():
             raise MetricError("a metric is symmetric: give an undirected graph", hints=["graph.to_undirected()"])

@@ -1,7 +1,7 @@
-"""New metrics from old ones: scaled, added up, the larger of several, capped, restricted to some records.
+"""Metrics derived from others: scaled, summed, the largest of several, capped, restricted to some records.
 
-Generators are honest: scaling keeps them; a sum or maximum on the same universe, a cap and a restriction need all pairs
-(the union of the parts' generators does not span them), except where a rule with its own proof exists.
+Generating pairs: scaling keeps them.  A sum or maximum on the same universe, a cap and a restriction need all pairs
+(the union of the parts' generating pairs does not span them), unless a rule with its own proof applies.
 """
 
 import math
@@ -52,12 +52,12 @@ class Scaled(Metric):
         return self.base.exact(i, j) * self.factor
 
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
-        """As in the base: all ways are scaled alike."""
+        """Yield the base's generating pairs: all paths are scaled equally."""
         return self.base.generators(block)
 
     @cached_property
     def embedding(self) -> Embedding | None:
-        """The base's, scaled."""
+        """The base's embedding, scaled."""
         base = self.base.embedding
         return None if base is None else base.scaled(float(self.factor))
 
@@ -92,7 +92,7 @@ class Scaled(Metric):
 
 
 class CombinedMetric(Metric):
-    """The sum, or the larger one, of several metrics on the same universe; public as soon as one of them is.
+    """The sum, or the largest, of several metrics on the same universe; infinite if one of them is.
 
     >>> from dxprivacy.metrics.closed_forms import Constant
     >>> u = Universe.listed("abc")
@@ -105,17 +105,17 @@ class CombinedMetric(Metric):
 
     def __init__(self, how: str, parts: Sequence[Metric]) -> None:
         if how not in ("sum", "max") or not parts:
-            raise MetricError("metrics are put together by sum or max")
+            raise MetricError("metrics are combined by sum or max")
         super().__init__(parts[0].universe)
         if any(p.universe != self.universe for p in parts):
-            raise MetricError("metrics over different universes cannot be put together")
+            raise MetricError("metrics over different universes cannot be combined")
         self.how, self.parts = how, tuple(parts)
         self.error = max(p.error for p in parts) + len(parts) * 2.0**-52
         self.slack = max(p.slack for p in parts)
 
     @cached_property
     def embedding(self) -> Embedding | None:
-        """The larger one of places and of constants: no two records are nearer than the largest of these."""
+        """The embedding of the largest of one metric of places and constants: distances have a floor."""
         constants = [float(p.epsilon) for p in self.parts if isinstance(p, Constant)]
         others = [p for p in self.parts if not isinstance(p, Constant)]
         if self.how != "max" or len(others) != 1 or math.inf in constants:
@@ -127,7 +127,7 @@ class CombinedMetric(Metric):
 
     @cached_property
     def has_infinite(self) -> bool:
-        """A difference is public as soon as one of the parts says so."""
+        """Whether some distance of a part is infinite."""
         return any(part.has_infinite for part in self.parts)
 
     @cached_property
@@ -166,7 +166,7 @@ class CombinedMetric(Metric):
 class AttributeMax(AttributeSum):
     """d(u, v) = the largest of the attributes' distances: l_inf, as for time series.
 
-    On a full grid of equal lines the king's moves generate it (step in all coordinates at once); otherwise all pairs.
+    On a full grid of equal lines, king's moves (steps in several coordinates at once) generate it; otherwise all pairs.
     """
 
     kind = "attribute-max"
@@ -174,7 +174,7 @@ class AttributeMax(AttributeSum):
 
     @property
     def axes(self) -> tuple[Metric, ...] | None:  # type: ignore[override]
-        """No sum over attributes, unless there is only one."""
+        """None, unless there is only one attribute."""
         return (self,) if len(self.universe.attributes) == 1 else None
 
     def exact(self, i: int, j: int) -> Exact:
@@ -182,7 +182,7 @@ class AttributeMax(AttributeSum):
         return max(m.exact(i // s % m.universe.size, j // s % m.universe.size) for m, s in parts)
 
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
-        """King's moves on a full grid of equal lines, otherwise all pairs."""
+        """Yield king's moves on a full grid of equal lines, otherwise all pairs."""
         if not self._is_grid:
             yield from Metric.generators(self, block)
             return
@@ -208,12 +208,12 @@ class AttributeMax(AttributeSum):
     def _is_grid(self) -> bool:
         lines = [m for m in self._axes if isinstance(m, LineMetric) and m.consecutive]
         equal = len(lines) == len(self._axes) and len({m.per_unit for m in lines}) == 1
-        # With many short axes the king's moves would be more than all pairs.
+        # With many short axes there are more king's moves than pairs.
         return equal and lines[0].per_unit < math.inf and 3 ** len(lines) < self.universe.size
 
     @cached_property
     def farthest(self) -> Extreme | None:
-        """The farthest pair of any one attribute."""
+        """The farthest pair of any single attribute."""
         best: Extreme | None = None
         for axis, metric in enumerate(self._axes):
             far = metric.farthest
@@ -223,7 +223,7 @@ class AttributeMax(AttributeSum):
 
 
 class Capped(Metric):
-    """min(d, cap): beyond the cap, further away is not told apart more easily."""
+    """min(d, cap): no pair is more distinguishable than the cap."""
 
     kind = "capped"
 
@@ -240,7 +240,6 @@ class Capped(Metric):
 
     @property
     def tick(self) -> Fraction | None:
-        """A tick common to the base and the cap."""
         return self._common
 
     def ticks(self, i: Ints, j: Ints) -> Ints:
@@ -253,13 +252,12 @@ class Capped(Metric):
 
     @cached_property
     def embedding(self) -> Embedding | None:
-        """The base's, capped."""
+        """The base's embedding, capped."""
         base = self.base.embedding
         return None if base is None or base.size != self.universe.size else base.capped(float(self.cap))
 
     @cached_property
     def identical(self) -> tuple[tuple[int, int], ...]:
-        """The base's."""
         return self.base.identical
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
@@ -269,20 +267,20 @@ class Capped(Metric):
         return min(self.base.exact(i, j), self.cap)
 
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
-        """All pairs, unless the cap never bites."""
+        """Yield all pairs; the base's generating pairs if no distance exceeds the cap."""
         far = self.base.farthest
         bites = self.base.has_infinite or (far is not None and far.distance > float(self.cap) * (1 - 1e-9))
         return super().generators(block) if bites else self.base.generators(block)
 
     @cached_property
     def closest(self) -> Extreme | None:
-        """The base's, at most the cap."""
+        """The base's closest pair, at most the cap apart."""
         near = self.base.closest
         return super().closest if near is None else Extreme(min(near.distance, float(self.cap)), near.pair)
 
     @cached_property
     def farthest(self) -> Extreme | None:
-        """The base's, at most the cap; where the base knows no limit, some pair has all of the cap."""
+        """The base's farthest pair, at most the cap apart; if the base has infinite distances, a pair at the cap."""
         far = self.base.farthest
         if far is None or (self.base.has_infinite and far.distance < float(self.cap)):
             return super().farthest
@@ -297,15 +295,15 @@ class Capped(Metric):
 
 
 class Restricted(Metric):
-    """A metric on some of its records only; the old generators may be gone, so all pairs."""
+    """A metric on some of its records; all pairs generate it, because the base's generating pairs may be gone."""
 
     kind = "restricted"
 
-    def __init__(self, base: Metric, cells: Sequence[int]) -> None:
-        self.cells = np.asarray(cells, dtype=np.int64)
-        if len(set(self.cells.tolist())) != len(self.cells) or not len(self.cells):
+    def __init__(self, base: Metric, records: Sequence[int]) -> None:
+        self.records = np.asarray(records, dtype=np.int64)
+        if len(set(self.records.tolist())) != len(self.records) or not len(self.records):
             raise MetricError("a restriction needs different records, at least one")
-        labels = [", ".join(record.values()) for record in base.universe.records(self.cells.tolist())]
+        labels = [", ".join(record.values()) for record in base.universe.records(self.records.tolist())]
         super().__init__(Universe.listed(labels))
         self.base, self.error, self.slack = base, base.error, base.slack
 
@@ -314,19 +312,19 @@ class Restricted(Metric):
         return self.base.tick
 
     def ticks(self, i: Ints, j: Ints) -> Ints:
-        return self.base.ticks(self.cells[i], self.cells[j])
+        return self.base.ticks(self.records[i], self.records[j])
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        return self.base.keys(self.cells[i], self.cells[j])
+        return self.base.keys(self.records[i], self.records[j])
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        return self.base.pairwise(self.cells[i], self.cells[j])
+        return self.base.pairwise(self.records[i], self.records[j])
 
     def exact(self, i: int, j: int) -> Exact:
-        return self.base.exact(int(self.cells[i]), int(self.cells[j]))
+        return self.base.exact(int(self.records[i]), int(self.records[j]))
 
     def spec(self) -> dict[str, Any]:
-        """Base, the sizes of its attributes, and records."""
+        """Return the base, the sizes of its attributes, and the records."""
         universe = self.base.universe
         shape = list(universe.shape) if universe.absent is None else [universe.size]
-        return {"kind": self.kind, "cells": self.cells.tolist(), "shape": shape, "base": self.base.spec()}
+        return {"kind": self.kind, "records": self.records.tolist(), "shape": shape, "base": self.base.spec()}

@@ -1,8 +1,8 @@
-"""Privacy loss is a pseudometric; a policy is one that we guarantee to keep: a metric.
+"""Protocols of privacy losses (pseudometrics) and policies (metrics).
 
-Floats filter, exact numbers decide.  `pairwise` is a fast float64 value with a proved relative error, used to find the
-few pairs that could matter; `exact` is the number that counts there: a rational that is never above the true distance
-(equal to it for rational metrics, within `slack` for irrational ones).  No decision rests on a float.
+Floats filter, exact numbers decide.  `pairwise` is a fast float64 value with a proved relative error; it selects the
+few pairs that could matter.  `exact` decides: a rational that is never above the true distance (equal to it for
+rational metrics, within `slack` for irrational ones).  No decision rests on a float.
 """
 
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Pairs = tuple[Ints, Ints]
 BLOCK = 1 << 16
-MANY_POINTS = 1_500  # from so many on, a tree is faster than all pairs
+MANY_POINTS = 1_500  # from this number on, a tree is faster than all pairs
 _IDENTICAL = 1000
 
 
@@ -39,13 +39,13 @@ class PseudoMetric(Protocol):
 
     >>> import dxprivacy as dx
     >>> plan = dx.plan([[1, 1, 0]], dx.metrics.line(3, 1), budget="50%")
-    >>> plan.cost.exact(0, 1), plan.cost.exact(0, 2)  # what a release would lose on two pairs
+    >>> plan.cost.exact(0, 1), plan.cost.exact(0, 2)  # the privacy loss of a release on two pairs
     (Fraction(0, 1), Fraction(1, 2))
     """
 
     @property
     def universe(self) -> Universe:
-        """The records it speaks about."""
+        """The universe of possible records."""
 
     @property
     def error(self) -> float:
@@ -53,29 +53,29 @@ class PseudoMetric(Protocol):
 
     @property
     def slack(self) -> Fraction:
-        """By how much, relatively, the true value may be above `exact`; 0 for costs, which round up."""
+        """Relative amount by which the true value may exceed `exact`; 0 for costs, which round up."""
 
     @property
     def terms(self) -> "Terms":
-        """What adds up to it, where that is known; looking at few pairs rests on it."""
+        """Terms that add up to the loss, if known; the search over few pairs relies on them."""
 
     @property
     def alternatives(self) -> "tuple[Terms, ...] | None":
-        """Sums of terms whose largest it is; None where nothing is known of it but its values: then all pairs count."""
+        """Sums of terms; the loss is the largest of them.  None without known structure: all pairs are compared."""
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Approximate values for many pairs of cells; zero exactly where the true value is zero."""
+        """Return approximate values for many pairs of records; zero exactly where the true value is zero."""
 
     def exact(self, i: int, j: int) -> Exact:
-        """The value that counts: metrics round down, costs round up."""
+        """Return the value that decides: metrics round down, costs round up."""
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """Rows of integers, one per pair: equal rows guarantee equal `exact` values."""
+        """Return rows of integers, one per pair: equal rows guarantee equal `exact` values."""
 
 
 @dataclass(frozen=True)
 class Extreme:
-    """A pair of cells and its distance.
+    """A pair of records and its distance.
 
     >>> from dxprivacy import metrics
     >>> metrics.euclidean([[0], [1], [7]], epsilon_per_unit=1).closest
@@ -88,7 +88,7 @@ class Extreme:
 
 @repr_of_half_built
 class Metric(ABC):
-    """A policy: how far any two records may be told apart.
+    """A policy: how distinguishable any two records may be.
 
     >>> from dxprivacy import metrics
     >>> d = metrics.line(9, "0.5")
@@ -107,49 +107,49 @@ class Metric(ABC):
 
     @property
     def universe(self) -> Universe:
-        """The records it speaks about."""
+        """The universe of possible records."""
         return self._universe
 
     def over(self, universe: Universe) -> Self:
-        """The same distances between the records of another universe, which are as many."""
+        """Return the same distances over another universe of the same size."""
         if universe.size != self.universe.size:
             raise MetricError(f"distances of {self.universe.size:,} records, for {universe.size:,}")
         other = copy(self)
         for name in [n for n in vars(self) if isinstance(getattr(type(self), n, None), cached_property)]:
-            delattr(other, name)  # it may say something about the universe
+            delattr(other, name)  # cached values may depend on the universe
         other._universe = universe
         return other
 
     @property
     def tick(self) -> Fraction | None:
-        """For rational metrics: every finite distance is a whole number of ticks. None otherwise."""
+        """For rational metrics: every finite distance is an integer number of ticks. None otherwise."""
         return None
 
     def ticks(self, i: Ints, j: Ints) -> Ints:  # noqa: ARG002
-        """Distances in ticks, exactly; -1 for infinity. Only where `tick` is not None."""
+        """Return distances in ticks, exactly; -1 for infinity. Only if `tick` is not None."""
         raise TypeError(f"{self.kind} distances are not rational")
 
     @abstractmethod
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Approximate distances of many pairs."""
+        """Return approximate distances of many pairs."""
 
     @abstractmethod
     def exact(self, i: int, j: int) -> Exact:
-        """A rational that is not above the distance."""
+        """Return a rational that is not above the distance."""
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """Ticks where there are any, otherwise the pair itself."""
+        """Return ticks for rational metrics, otherwise the pair itself."""
         if self.tick is not None:
             return self.ticks(i, j)[:, None]
         return np.asarray(np.minimum(i, j) * np.int64(self.universe.size) + np.maximum(i, j))[:, None]
 
     def generators(self, block: int = BLOCK) -> Iterator[Pairs]:
-        """Pairs whose shortest paths make up the whole metric; all pairs unless a rule with a proof says less."""
+        """Yield generating pairs: their shortest paths make up the metric.  All pairs, unless a rule is proved."""
         return all_pairs(self.universe.size, block)
 
     @property
     def generator_count(self) -> int:
-        """How many pairs `generators` yields, at most."""
+        """Upper bound on the number of pairs that `generators` yields."""
         n = self.universe.size
         return n * (n - 1) // 2
 
@@ -160,26 +160,26 @@ class Metric(ABC):
 
     @property
     def by_attribute(self) -> "tuple[Metric, ...] | None":
-        """One metric per attribute, however they are put together; None if there is no such thing."""
+        """One metric per attribute, also if they are combined otherwise than by a sum; None if there are none."""
         return self.axes
 
     @property
     def embedding(self) -> Embedding | None:
-        """How the records lie in space, if the distance grows with the one there; the last ones may be missing.
+        """The records as points in space, if the distance is a monotone function of the one there; None otherwise.
 
-        Then the distances of the records that do lie there are those that it says, up to roundings.
+        The last records may have no point.  For all others the distance is that of the embedding, up to rounding.
         """
         return None
 
     @cached_property
     def tree(self) -> PointTree | None:
-        """The records in space, where they are too many for all pairs."""
+        """A tree over the points, if there are too many for all pairs."""
         embedding = self.embedding
         return None if embedding is None or embedding.size < MANY_POINTS else PointTree(embedding)
 
     @cached_property
     def closest(self) -> Extreme | None:
-        """The least positive distance: it is found among the generators. None if there is no such pair."""
+        """The pair at the least positive distance, found among the generating pairs. None if there is none."""
         tree = self._whole_tree
         if tree is None:
             return _extreme(self, self.generators(), least=True)
@@ -190,7 +190,7 @@ class Metric(ABC):
 
     @cached_property
     def farthest(self) -> Extreme | None:
-        """The largest finite distance. None if no finite positive distance exists."""
+        """The pair at the largest finite distance. None if no finite positive distance exists."""
         if (tree := self._whole_tree) is not None:
             pairs = [farthest_pairs(tree)]
             if not tree.merged and (same := same_places(tree.embedding, 1)):
@@ -200,12 +200,12 @@ class Metric(ABC):
 
     @property
     def permitted(self) -> float:
-        """The largest finite distance as an ε of standard DP; of people with several rows, that of a whole person."""
+        """The largest finite distance, as an ε of standard DP; for a whole person if people have several rows."""
         return self.farthest.distance * self.universe.rows_each if self.farthest else 0.0
 
     @cached_property
     def has_infinite(self) -> bool:
-        """Whether some difference is public."""
+        """Whether some distance is infinite, so that the difference is public."""
         if self._whole_tree is not None:
             return False
         return any(bool(np.isinf(self.pairwise(i, j)).any()) for i, j in all_pairs(self.universe.size))
@@ -225,20 +225,20 @@ class Metric(ABC):
 
     @property
     def _whole_tree(self) -> PointTree | None:
-        """The tree, if it holds all records."""
+        # The tree, if it contains all records.
         return self.tree if self.tree is not None and self.tree.embedding.size == self.universe.size else None
 
     @abstractmethod
     def spec(self) -> dict[str, Any]:
-        """What the digest covers, canonically: together with the universe it determines every distance."""
+        """Return the canonical description: together with the universe it determines every distance."""
 
     @cached_property
     def digest(self) -> str:
-        """Identifies universe and distances."""
+        """SHA-256 of universe and distances."""
         return digest_of({"universe": self.universe.digest, "metric": self.spec()})
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: every distance, and what identifies them."""
+        """Return digest and description for JSON."""
         return {"digest": self.digest, "spec": self.spec()}
 
     def __repr__(self) -> str:
@@ -249,7 +249,7 @@ class Metric(ABC):
 
 
 def shared_tick(parts: Sequence[Metric], more: Sequence[Fraction] = ()) -> Fraction | None:
-    """A tick common to all parts and further numbers; None where a part is irrational, or 60 bits would not do."""
+    """Return a common tick of all parts and further numbers; None if a part is irrational, or 60 bits are too few."""
     ticks = [part.tick for part in parts]
     if any(tick is None for tick in ticks):
         return None
@@ -259,7 +259,7 @@ def shared_tick(parts: Sequence[Metric], more: Sequence[Fraction] = ()) -> Fract
 
 
 def all_pairs(n: int, block: int = BLOCK) -> Iterator[Pairs]:
-    """All unordered pairs of 0..n-1, in blocks of about `block`.
+    """Yield all unordered pairs of 0..n-1, in blocks of about `block`.
 
     >>> [list(zip(i.tolist(), j.tolist())) for i, j in all_pairs(3)]
     [[(0, 1), (0, 2), (1, 2)]]

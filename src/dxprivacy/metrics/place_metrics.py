@@ -25,7 +25,7 @@ _TABLE_UP_TO = 2_000
 
 
 class Places(Metric):
-    """Places in space, so much epsilon for every unit of distance."""
+    """Points in space, with an epsilon per unit of distance."""
 
     slack = Fraction(1, 1 << 59)
     unit: ClassVar[str] = ""
@@ -39,7 +39,7 @@ class Places(Metric):
             raise MetricError("coordinates must be finite numbers")
         size = np.abs(self.coordinates)
         if ((size > 1e150) | ((size > 0) & (size < 1e-250))).any():
-            # Outside, float64 distances run out of digits and could not be trusted as a filter.
+            # Outside, float64 distances lose digits and cannot be used as a filter.
             raise MetricError("coordinates must be 0 or between 1e-250 and 1e150 in size")
         if not 0 < per_unit < float("inf"):
             raise MetricError(f"epsilon per unit of distance is {per_unit}; it must be positive and finite")
@@ -50,19 +50,18 @@ class Places(Metric):
     @property
     @abstractmethod
     def embedding(self) -> Embedding:
-        """How the places lie in space."""
+        """The points in space."""
 
     @abstractmethod
     def lengths(self, i: Ints, j: Ints) -> Floats:
-        """How far apart, in the unit of distance."""
+        """Return approximate lengths, in the unit of distance."""
 
     @abstractmethod
     def length_floor(self, i: int, j: int) -> Fraction:
-        """A certified rational not above that, within `slack`."""
+        """Return a certified rational lower bound of the length, within `slack`."""
 
     @cached_property
     def has_infinite(self) -> bool:
-        """No place is out of reach."""
         return False
 
     @cached_property
@@ -72,13 +71,13 @@ class Places(Metric):
         return (self.lengths(row, column) * float(self.per_unit)).reshape(n, n)
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Length times epsilon per unit; looked up where the table of all pairs is small."""
+        """Return length times epsilon per unit; from a table if there are few points."""
         if self.universe.size <= _TABLE_UP_TO and len(i) > 1:
             return self._table[i, j]
         return self.lengths(i, j) * float(self.per_unit)
 
     def exact(self, i: int, j: int) -> Fraction:
-        """A certified lower bound of length times epsilon per unit."""
+        """Return a certified lower bound of length times epsilon per unit."""
         pair = (i, j) if i < j else (j, i)
         if pair not in self._cache:
             self._cache[pair] = self.length_floor(*pair) * self.per_unit
@@ -102,7 +101,7 @@ class Euclidean(Places):
 
     @cached_property
     def _lattice(self) -> Ints | None:
-        """Whole coordinates in some power of two, if they are small enough for exact squares; grids have many ties."""
+        # Coordinates as integers (times a power of two) if small enough for exact squares; grids have many ties.
         for bits in (0, 10, 20):
             scaled = np.ldexp(self.coordinates, bits)
             if np.abs(scaled).max(initial=0.0) < 2.0**28 and (scaled == np.rint(scaled)).all():
@@ -111,11 +110,10 @@ class Euclidean(Places):
 
     @cached_property
     def embedding(self) -> Embedding:
-        """The plane, or the space."""
         return Embedding.flat(self.coordinates, 2, float(self.per_unit))
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """Squared lengths on a lattice, otherwise the pair itself."""
+        """Return squared lengths for integer coordinates, otherwise the pair itself."""
         if self._lattice is None:
             return super().keys(i, j)
         return np.asarray(((self._lattice[i] - self._lattice[j]) ** 2).sum(axis=1))[:, None]
@@ -147,20 +145,20 @@ class GreatCircle(Places):
 
     @cached_property
     def embedding(self) -> Embedding:
-        """The sphere: arcs grow with their chords."""
+        """Points on the sphere: arc lengths are monotone in chord lengths."""
         return Embedding.sphere(self.coordinates, float(self.per_unit * distances.RADIUS_KM))
 
     def lengths(self, i: Ints, j: Ints) -> Floats:
         return distances.great_circle(self.coordinates[i], self.coordinates[j]) * float(distances.RADIUS_KM)
 
     def length_floor(self, i: int, j: int) -> Fraction:
-        """Kilometers, by integer intervals for the trigonometry."""
+        """Return a lower bound in kilometers, with trigonometry in integer intervals."""
         (a, b), (c, d) = self._rows[i], self._rows[j]
         return distances.great_circle_floor((a, b), (c, d)) * distances.RADIUS_KM
 
 
 class Minkowski(Places):
-    """(sum |x_k - y_k|^p)^(1/p): Manhattan for p = 1, Chebyshev for p = infinity, both rational; any whole p between.
+    """(sum |x_k - y_k|^p)^(1/p): Manhattan for p = 1, Chebyshev for p = infinity (both rational), integer p between.
 
     >>> Minkowski(Universe.listed("ab"), np.array([[0.0, 0.0], [3.0, 4.0]]), Fraction(1), 1).exact(0, 1)
     Fraction(7, 1)
@@ -180,11 +178,10 @@ class Minkowski(Places):
 
     @cached_property
     def embedding(self) -> Embedding:
-        """Any space with this norm."""
         return Embedding.flat(self.coordinates, self.p, float(self.per_unit))
 
     def lengths(self, i: Ints, j: Ints) -> Floats:
-        """Scaled by the largest difference, so that no power overflows."""
+        # Scaled by the largest difference, so that no power overflows.
         apart = np.abs(self.coordinates[i] - self.coordinates[j])
         top = apart.max(axis=1)
         if self.p == math.inf:
@@ -195,7 +192,7 @@ class Minkowski(Places):
         return np.asarray(top * (scaled**self.p).sum(axis=1) ** (1 / self.p))
 
     def length_floor(self, i: int, j: int) -> Fraction:
-        """Exact for p = 1 and infinity, otherwise by an integer root of 64 bits."""
+        """Return the exact length for p = 1 and infinity, otherwise an integer root of 64 bits."""
         apart = [abs(Fraction(a) - Fraction(b)) for a, b in zip(self._rows[i], self._rows[j], strict=True)]
         if self.p == math.inf:
             return max(apart)
@@ -215,7 +212,7 @@ class Minkowski(Places):
 
 
 def _root_floor(n: int, p: int) -> int:
-    """The largest whole r with r^p <= n."""
+    # The largest integer r with r^p <= n (Newton's method).
     r = 1 << -(-n.bit_length() // p)
     while True:
         smaller = ((p - 1) * r + n // r ** (p - 1)) // p
@@ -225,17 +222,17 @@ def _root_floor(n: int, p: int) -> int:
 
 
 def manhattan_places(universe: Universe, coordinates: Floats, per_unit: Fraction) -> Minkowski:
-    """p = 1."""
+    """Build the Manhattan distance."""
     return Minkowski(universe, coordinates, per_unit, 1)
 
 
 def chebyshev_places(universe: Universe, coordinates: Floats, per_unit: Fraction) -> Minkowski:
-    """p = infinity."""
+    """Build the Chebyshev distance."""
     return Minkowski(universe, coordinates, per_unit, math.inf)
 
 
 def within(places: Places, reach: Fraction) -> "tuple[Ints, Ints]":
-    """Pairs at most `reach` apart, in the unit of length; a pair that cannot be told from it counts as within."""
+    """Return pairs at most `reach` apart, in the unit of length; undecidable pairs count as within."""
     near: list[tuple[Ints, Ints]] = []
     limit = float(reach)
     for i, j in _may_be_within(places, limit):
@@ -249,7 +246,7 @@ def within(places: Places, reach: Fraction) -> "tuple[Ints, Ints]":
 
 
 def _may_be_within(places: Places, reach: float) -> Iterator[Pairs]:
-    """All pairs, or of many places those that a tree finds near."""
+    # All pairs, or, for many points, those that a tree search finds near.
     embedding = places.embedding
     if places.universe.size < MANY_POINTS or not embedding.tame:
         yield from all_pairs(places.universe.size)

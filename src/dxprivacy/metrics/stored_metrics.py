@@ -1,7 +1,7 @@
-"""Metrics back from their specs: the exact inverse of `Metric.spec`, so that a ledger can know its policy by itself.
+"""Read metrics from their specs: the exact inverse of `Metric.spec`, so that a ledger knows its policy by itself.
 
-A spec is public JSON.  What cannot be read, or does not come back as it was, is refused: `metric.spec()` of the result
-equals the spec given, and the spec determines every distance, so that the digest is the same too.
+A spec is public JSON.  A spec is refused if it cannot be read, or if `metric.spec()` of the result differs from it.
+The spec determines every distance, so the digest is the same, too.
 """
 
 import json
@@ -35,17 +35,19 @@ from dxprivacy.metrics.with_other import WithAbsent, WithOther
 from dxprivacy.universe.attributes.integers import Integers
 from dxprivacy.universe.universe import Universe
 
-# -- `check_metric`: is this really a metric, spanned by its generators?  For metrics written by users -----------------
-# A metric of your own is a subclass of `Metric` with `pairwise` (floats, relative error at most `error`, 0 exactly
-# where the distance is 0), `exact` (a fraction, never above the distance) and `spec` (what its digest covers);
-# `generators` only if you can prove that their shortest paths make it up.
+# -- `check_metric`: is this a metric, spanned by its generating pairs?  For metrics written by users ------------------
+# A user-defined metric is a subclass of `Metric` with `pairwise` (floats with relative error at most `error`, 0 exactly
+# where the distance is 0), `exact` (a fraction, never above the distance) and `spec` (covered by its digest).  Override
+# `generators` only with a proof that their shortest paths make up the metric.
 
 
-_ALL = 60  # up to here all triples are looked at
+_ALL = 60  # up to here all triples are checked
 
 
 def check_metric(metric: Metric) -> bool:
-    """True if all triples were checked and hold; False if they hold as far as a sample tells; else MetricError.
+    """Check the axioms of a metric: True if all triples hold, False if only a sample was checked.
+
+    Raises MetricError if a check fails.
 
     >>> from dxprivacy.metrics import line
     >>> check_metric(line(20, "0.3"))
@@ -59,7 +61,7 @@ def check_metric(metric: Metric) -> bool:
     for i, j, k in combinations(chosen, 3):
         for a, b, via in ((i, j, k), (i, k, j), (j, k, i)):
             if d[a, b] > (d[a, via] + d[via, b]) * (1 + metric.slack):
-                raise _wrong(metric, a, b, f"is further apart than the way over {_name(metric, via)}")
+                raise _wrong(metric, a, b, f"is further apart than the path over {_name(metric, via)}")
     _floats(metric, d)
     if complete:
         _spanned(metric, d, n)
@@ -101,7 +103,7 @@ def _close(value: float, truth: Fraction, metric: Metric) -> bool:
 
 
 def _spanned(metric: Metric, d: dict[tuple[int, int], Exact], n: int) -> None:
-    """Shortest paths along the generators give the metric back."""
+    # Shortest paths along the generating pairs (Floyd-Warshall) must equal the metric.
     way: list[list[Exact]] = [[Fraction(0) if i == j else math.inf for j in range(n)] for i in range(n)]
     for first, second in metric.generators():
         for a, b in zip(first.tolist(), second.tolist(), strict=True):
@@ -113,7 +115,7 @@ def _spanned(metric: Metric, d: dict[tuple[int, int], Exact], n: int) -> None:
                 way[i] = [min(old, through + step) for old, step in zip(way[i], way[k], strict=True)]
     for (i, j), value in d.items():
         if way[i][j] > value:
-            raise _wrong(metric, i, j, "is not made up by the generators")
+            raise _wrong(metric, i, j, "is not the length of a path along the generators")
 
 
 def _name(metric: Metric, cell: int) -> str:
@@ -124,7 +126,7 @@ def _wrong(metric: Metric, i: int, j: int, what: str) -> MetricError:
     return MetricError(f"not a metric: {_name(metric, i)} – {_name(metric, j)} {what}")
 
 
-# -- Metrics back from their specs -------------------------------------------------------------------------------------
+# -- Reading specs -----------------------------------------------------------------------------------------------------
 
 
 Spec = Mapping[str, Any]
@@ -132,7 +134,7 @@ _DEEPEST = 40
 
 
 def metric_from_spec(spec: object, universe: Universe) -> Metric:
-    """The metric over a universe that a spec describes.
+    """Read the metric over a universe from its spec.
 
     >>> d = LineMetric(Universe.listed("abc"), range(3), Fraction(1, 2))
     >>> metric_from_spec(d.spec(), d.universe).digest == d.digest
@@ -183,7 +185,7 @@ def _matrix(spec: Spec, universe: Universe, depth: int) -> Metric:  # noqa: ARG0
         if len(entries) != n - 1 - i or min(entries) < 0 or max(entries) > _FAR:
             raise _damaged()
         table[i, i + 1 :] = table[i + 1 :, i] = entries
-    if (_closure(table)[0] != table).any():  # a table that is no metric
+    if (_closure(table)[0] != table).any():  # not a metric
         raise _damaged()
     return Matrix(universe, table, _positive(spec["tick"]))
 
@@ -229,7 +231,7 @@ def _together(spec: Spec, universe: Universe, depth: int) -> Metric:
 
 
 def _product(spec: Spec, universe: Universe, depth: int) -> Metric:
-    """One metric per attribute; or, over a single attribute or its cells, one per entry of a series."""
+    # One metric per attribute; or, over a single attribute, one per entry of a series.
     kind = AttributeSum if spec["kind"] == AttributeSum.kind else AttributeMax
     shape = list(spec["shape"])
     if shape == list(universe.shape) and universe.absent is None:
@@ -261,11 +263,11 @@ def _damaged() -> MetricError:
 
 
 def register_metric(kind: type[Metric], read: Callable[[Spec, Universe], Metric]) -> None:
-    """Make a kind of metric known, so that a ledger can read it back; `read` is the inverse of its `spec`."""
+    """Register a kind of metric, so that ledgers can read it; `read` is the inverse of its `spec`."""
     if not (isinstance(kind, type) and issubclass(kind, Metric)):
         raise UsageError("a kind of metric is a class that extends Metric")
     if kind.kind in _KINDS:
-        raise UsageError(f"a metric of kind “{kind.kind}” is known already, and means something else")
+        raise UsageError(f"a metric of kind “{kind.kind}” is registered already")
     _KINDS[kind.kind] = lambda spec, universe, _: read(spec, universe)
 
 
@@ -283,4 +285,4 @@ _KINDS: dict[str, Callable[[Spec, Universe, int], Metric]] = {
     "attribute-sum": _product,
     "attribute-max": _product,
 }
-"""One reader for each kind that a policy can have; a restriction has no universe of its own to come back to."""
+"""One reader for each kind that a policy can have (restrictions are never stored)."""

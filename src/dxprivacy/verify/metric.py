@@ -112,11 +112,11 @@ def _product(spec: dict[str, Any], size: int, where: str, depth: int) -> Distanc
 
 
 def _restricted(spec: dict[str, Any], size: int, where: str, depth: int) -> Distance:  # noqa: ARG001
-    cells = reading.each(spec["cells"], where, reading.whole)
+    cells = reading.each(spec["records"], where, reading.whole)
     shape = reading.each(spec["shape"], where, lambda x, w: reading.whole(x, w, 1, 1 << 28))
     total = math.prod(shape)
     if total > 1 << 28 or len(set(cells)) < len(cells) or not all(0 <= c < total for c in cells):
-        raise refuse("cells are damaged", where)
+        raise refuse("records are damaged", where)
     return Restricted(distance(spec["base"], total, where, depth), cells)
 
 
@@ -135,5 +135,5 @@ _BUILD: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any], int, str, int
     "combined": (("how", "parts"), _together),
     "attribute-sum": (("shape", "axes"), _product),
     "attribute-max": (("shape", "axes"), _product),
-    "restricted": (("base", "shape", "cells"), _restricted),
+    "restricted": (("base", "shape", "records"), _restricted),
 }

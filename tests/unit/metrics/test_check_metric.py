@@ -53,7 +53,7 @@ def test_a_users_metric_is_accepted_and_planned_with():
 @pytest.mark.parametrize(
     ("rows", "what"),
     [
-        ([[F(0), F(5), F(1)], [F(5), F(0), F(1)], [F(1), F(1), F(0)]], "the way over c"),
+        ([[F(0), F(5), F(1)], [F(5), F(0), F(1)], [F(1), F(1), F(0)]], "the path over c"),
         ([[F(0), F(1)], [F(2), F(0)]], "one in each direction"),
         ([[F(1), F(1)], [F(1), F(0)]], "distance to itself"),
         ([[F(0), F(-1)], [F(-1), F(0)]], "at least 0"),

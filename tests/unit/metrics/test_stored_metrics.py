@@ -84,7 +84,7 @@ def test_metrics_of_researchers_come_back(metric):
         {"kind": "graph", "tick": "1", "edges": [[1, 0, 1]]}, {"kind": "graph", "tick": "1", "edges": [[0, 1, -1]]},
         {"kind": "capped", "cap": "0", "base": {"kind": "constant", "epsilon": "1"}},
         {"kind": "constant", "epsilon": "1", "more": 1}, {"kind": "constant", "epsilon": "2/4"},
-        {"kind": "restricted", "cells": [0, 1, 2], "shape": [3], "base": {"kind": "constant", "epsilon": "1"}},
+        {"kind": "restricted", "records": [0, 1, 2], "shape": [3], "base": {"kind": "constant", "epsilon": "1"}},
         {"kind": "attribute-sum", "shape": [3], "axes": []}, {"kind": "with-other", "radius": "1", "base": {}},
     ],
     ids=str,

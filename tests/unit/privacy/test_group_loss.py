@@ -115,10 +115,10 @@ def test_a_million_records_are_moved_as_one_programme():
     assert found.exact
 
 
-def test_rounded_flows_are_mended_before_they_are_believed():
+def test_rounded_flows_are_repaired_before_they_are_believed():
     supply, demand = np.array([3, 2]), np.array([1, 4])
     for wrong in ([[0, 0], [0, 0]], [[3, 3], [3, 3]], [[0, 3], [0, 2]], [[3, 0], [0, 2]]):
-        flow = transport._mended(np.array(wrong), supply, demand)
+        flow = transport._repaired(np.array(wrong), supply, demand)
         assert (flow >= 0).all()
         assert flow.sum(axis=1).tolist() == supply.tolist()
         assert flow.sum(axis=0).tolist() == demand.tolist()
