@@ -4,7 +4,7 @@
     post.whole(release)              whole counts whose total stays
     post.consistent(release)         tables whose shared margins agree, by least squares
 
-Each takes a release, the result of another step, or plain numbers (`k-norm`: {names: table}), and returns
+Each takes a release, the result of another step, or plain numbers (`consistent`: {names: table}), and returns
 `Processed`.  The first and the last are projections onto convex sets that hold the truth: they never increase the
 (squared) error.  One step may undo another: what was made non-negative or whole need not agree any more.
 """
