@@ -51,7 +51,7 @@ class ApartSource:
         self._ask("names")
 
     def columns(self) -> list[Column]:
-        """The schema; reads no row."""
+        """Return the schema; reads no row."""
         return [
             Column(name, ColumnKind(kind) if kind else None, words) for name, kind, words in self._ask("columns")[0]
         ]
@@ -61,40 +61,40 @@ class ApartSource:
         self._ask("check", read_alike(universe, self.name))
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return int(self._ask("rows")[0])
 
     def count(self, universe: Universe) -> Histogram:
-        """How many rows fall into each cell."""
+        """Count the rows of each possible record."""
         packing = Packing(universe)
         sent = self._ask("count", read_alike(universe, self.name))[1]
         *numbers, counts = np.frombuffer(sent, dtype=np.int64).reshape(len(packing.numbers) + 1, -1)
         return packing.histogram(numbers, counts)
 
     def people(self, universe: Universe) -> int:
-        """The number of people."""
+        """Return the number of people."""
         return int(self._ask("people", read_alike(universe, self.name))[0])
 
     def keyed(self, universe: Universe) -> KeyedRows:
-        """All rows by person and cell."""
+        """Count the rows by person and possible record."""
         digests, sent = self._ask("keyed", read_alike(universe, self.name))
         person, *numbers, counts = np.frombuffer(sent, dtype=np.int64).reshape(len(Packing(universe).numbers) + 2, -1)
         return KeyedRows(tuple(digests), person, tuple(numbers), counts)
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
-        """The kept rows by cell of some attributes."""
+        """Count the kept rows by the values of some attributes."""
         sent = self._ask("kept", read_alike(universe, self.name), tuple(axes), by_person)[1]
         columns = len(Packing(universe.onto(axes)).numbers) + 1 + by_person
         *numbers, counts = np.frombuffer(sent, dtype=np.int64).reshape(columns, -1)
         return KeptRows(numbers.pop() if by_person else None, tuple(numbers), counts)
 
     def distinct(self, column: str, max_rows: int) -> set[str] | None:
-        """The different texts of one column, not private; None if there are more."""
+        """Return the distinct texts of one column (not private); None if there are more than `max_rows`."""
         found = self._ask("distinct", column, max_rows)[0]
         return None if found is None else set(found)
 
     def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
-        """Which entries count as `other`."""
+        """List the entries that count as `other`."""
         found = self._ask("others", read_alike(universe, self.name), max_rows)[0]
         return [
             Others(name, tuple(columns), rows, distinct, tuple((tuple(texts), n) for texts, n in entries))

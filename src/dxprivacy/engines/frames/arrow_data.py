@@ -29,11 +29,11 @@ class ArrowTable:
         self._table = table
 
     def height(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return int(self._table.num_rows)
 
     def declared(self, position: int) -> Declared:
-        """Arrow says the kind, except of columns that hold nothing."""
+        """Return the kind for null and instant columns only; the engine determines the others."""
         return declared_by_arrow(self._table.schema.field(position).type)
 
     def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
@@ -64,11 +64,11 @@ class ArrowDataset:
         self._dataset = dataset
 
     def height(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return int(self._dataset.count_rows())
 
     def declared(self, position: int) -> Declared:
-        """Arrow says the kind, except of columns that hold nothing."""
+        """Return the kind for null and instant columns only; the engine determines the others."""
         found = declared_by_arrow(self._dataset.schema.field(position).type)
         other = self._read_as_another(self.columns[position])
         return Declared(None, f"{found.words}, and in some of its files {other}") if other else found

@@ -34,7 +34,7 @@ class Frame(Protocol):
     columns: list[str]
 
     def height(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
 
     def declared(self, position: int) -> Declared:
         """The type of one column."""

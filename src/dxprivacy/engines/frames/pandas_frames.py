@@ -21,7 +21,7 @@ class PandasFrame:
         self._frame = frame
 
     def height(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return len(self._frame)
 
     def declared(self, position: int) -> Declared:
@@ -37,7 +37,7 @@ class PandasFrame:
         return Declared(kind, f"of type {dtype}", inferred=isinstance(dtype, np.dtype))
 
     def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
-        """The wanted columns as c0, c1, ..."""
+        """Return the wanted columns as c0, c1, ..."""
         frame = self._frame if rows else self._frame.iloc[:0]
         part = frame.iloc[:, [w.position for w in wanted]].set_axis([f"c{k}" for k in range(len(wanted))], axis=1)
         changed = {}

@@ -17,7 +17,7 @@ from dxprivacy.engines.sql.dialect import Dialect
 
 _EPOCH = date(1970, 1, 1)
 _DAY = 86_400 * 10**6  # microseconds
-_PIECE = 100_000  # numbers at a time, of rows of one person that are alike
+_PIECE = 100_000  # equal rows of one person that are numbered at a time
 # The least and the greatest number of as many digits as every engine reads, of the types that hold longer ones; each in
 # its own type, or the engine would compare whole numbers as rounded floats.
 _REAL, _WHOLE = f"1e{MOST_DIGITS}", f"{10**MOST_DIGITS - 1}"

@@ -51,7 +51,7 @@ class DuckSource:
         self._quietly(table.names)
 
     def columns(self) -> list[Column]:
-        """The schema; reads no row."""
+        """Return the schema; reads no row."""
         return self._quietly(lambda con: [self._column(con, k) for k in range(len(self._table.names(con)))])
 
     def check(self, universe: Universe) -> None:
@@ -59,31 +59,31 @@ class DuckSource:
         self._quietly(lambda con: self._fit(con, universe))
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return self._quietly(self._table.height)
 
     def count(self, universe: Universe) -> Histogram:
-        """How many rows fall into each cell."""
+        """Count the rows of each possible record."""
         return self._quietly(lambda con: self._count(con, universe))
 
     def people(self, universe: Universe) -> int:
-        """The number of people."""
+        """Return the number of people."""
         return self._quietly(lambda con: self._people(con, required(universe)))
 
     def keyed(self, universe: Universe) -> KeyedRows:
-        """All rows by person and cell."""
+        """Count the rows by person and possible record."""
         return self._quietly(lambda con: self._keyed(con, universe))
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
-        """The kept rows by cell of some attributes."""
+        """Count the kept rows by the values of some attributes."""
         return self._quietly(lambda con: self._kept(con, universe, axes, by_person))
 
     def distinct(self, column: str, max_rows: int) -> set[str] | None:
-        """The different texts of one column, not private; None if there are more."""
+        """Return the distinct texts of one column (not private); None if there are more than `max_rows`."""
         return self._quietly(lambda con: self._distinct(con, column, max_rows))
 
     def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
-        """Which entries count as `other`."""
+        """List the entries that count as `other`."""
         return self._quietly(lambda con: [self._others(con, a, max_rows) for a in universe.attributes])
 
     def _column(self, con: "Connection", position: int) -> Column:
@@ -148,7 +148,7 @@ class DuckSource:
         return people_in_all(int(keys), int(without), people)
 
     def _by_person(self, con: "Connection", universe: Universe, people: People) -> str:
-        """SQL of all rows by person and cell."""
+        """Return the SQL that counts all rows by person and possible record."""
         wanted, reads = self._fit(con, universe)
         keys, columns = self._keys(con, people)
         _make_domains(con, reads)

@@ -76,7 +76,7 @@ class DuckdbTable(Protocol):
         """SELECT of the wanted columns as r0, r1, ..."""
 
     def height(self, con: "Connection") -> int:
-        """The number of rows."""
+        """Return the number of rows."""
 
 
 class ParquetTable:
@@ -166,7 +166,7 @@ class FrameTable:
         return f"SELECT {', '.join(f'c{k} AS r{k}' for k in range(len(wanted)))} FROM data_frame"
 
     def height(self, con: "Connection") -> int:  # noqa: ARG002
-        """The number of rows."""
+        """Return the number of rows."""
         return self._frame.height()
 
 
@@ -244,7 +244,7 @@ class DatabaseTable:
         return _by_position(self._rows, len(self.names(con)), wanted)
 
     def height(self, con: "Connection") -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return _number(con, f"SELECT count(*) FROM {self._rows}", {})
 
 

@@ -20,7 +20,7 @@ from dxprivacy.engines.sql.dialect import Dialect
 
 _EPOCH = datetime(1970, 1, 1)
 _DAY = 86_400 * 10**6  # microseconds
-_SHIFT = 10**6  # days, so many that no number of days that is divided is negative
+_SHIFT = 10**6  # days; added so that no dividend is negative
 _PROPORTIONAL = ("int2", "int4", "int8")
 _REALS = ("float4", "float8")
 _CHEAP = (ColumnKind.WHOLE, ColumnKind.DATE, ColumnKind.TRUTH)
@@ -39,7 +39,7 @@ class PostgresDialect(Dialect):
         return "" if all(read.column.kind in _CHEAP for read in reads) else " OFFSET 0"
 
     def is_late(self, read: Read) -> bool:
-        """Whatever is done for every row takes a good part of the time of grouping it."""
+        """Return whether to map groups instead of rows: work per row takes a good part of the time of grouping."""
         return read.merges_nothing or read.is_grouped_raw
 
     def quoted(self, text: str) -> str:

@@ -58,7 +58,7 @@ class PostgresSource:
             notice(f"{self.name}: {by_role}: the records are the rows that role “{role}” sees")
 
     def columns(self) -> list[Column]:
-        """The schema; reads no row."""
+        """Return the schema; reads no row."""
         return self._asked(lambda found: [known.column for known in found.table.columns])
 
     def check(self, universe: Universe) -> None:
@@ -66,31 +66,31 @@ class PostgresSource:
         self._asked(lambda found: found.check(universe))
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return self._asked(lambda found: found.rows())
 
     def count(self, universe: Universe) -> Histogram:
-        """How many rows fall into each cell."""
+        """Count the rows of each possible record."""
         return self._asked(lambda found: found.count(universe))
 
     def people(self, universe: Universe) -> int:
-        """The number of people."""
+        """Return the number of people."""
         return self._asked(lambda found: found.people(required(universe)))
 
     def keyed(self, universe: Universe) -> KeyedRows:
-        """All rows by person and cell."""
+        """Count the rows by person and possible record."""
         return self._asked(lambda found: found.keyed(universe))
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
-        """The kept rows by cell of some attributes."""
+        """Count the kept rows by the values of some attributes."""
         return self._asked(lambda found: found.kept(universe, axes, by_person))
 
     def distinct(self, column: str, max_rows: int) -> set[str] | None:
-        """The different texts of one column, not private; None if there are more."""
+        """Return the distinct texts of one column (not private); None if there are more than `max_rows`."""
         return self._asked(lambda found: found.distinct(column, max_rows))
 
     def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
-        """Which entries count as `other`."""
+        """List the entries that count as `other`."""
         return self._asked(lambda found: found.all_others(universe, max_rows))
 
     def in_snapshot(self, action: Callable[[Source], T]) -> T:
@@ -223,7 +223,7 @@ class _Look:
         return selected(wanted, self.table.rows)
 
     def _by_person(self, universe: Universe) -> str:
-        """SQL of all rows by person and cell."""
+        """Return the SQL that counts all rows by person and possible record."""
         wanted, reads = self._fit(universe)
         people = required(universe)
         keys = self._keys(people)
@@ -246,7 +246,7 @@ class _Look:
                 self._find_places(attribute.surroundings, rows, mine[0], mine[1])
 
     def _find_places(self, surroundings: Surroundings, rows: str, first: Read, second: Read) -> None:
-        """The different pairs of coordinates are listed once, placed here, and given back with their places."""
+        """List the distinct pairs of coordinates, place them here, and return them with their places to the query."""
         locator = Locator(surroundings)
         pairs = f"SELECT * FROM ({_COUNTING.pairs(rows, first, second)}) AS pairs"
         found: list[list[Any]] = [[], [], []]

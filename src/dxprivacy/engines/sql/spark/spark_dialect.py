@@ -20,12 +20,12 @@ from dxprivacy.engines.sql.dialect import Dialect
 
 _EPOCH = date(1970, 1, 1)
 _DAY = 86_400 * 10**6  # microseconds
-_SHIFT = 10**6  # days, so many that no number of days that is divided is negative
+_SHIFT = 10**6  # days; added so that no dividend is negative
 _REALS = ("float", "double")
 _LONG = "9223372036854775808D"  # 2^63
 _HALF = "18446744073709551616"  # 2^64
 _MOST = "1E38D"  # the last float64 of 38 digits, as many as decimals have
-_PIECE = 100_000  # numbers at a time, of rows of one person that are alike
+_PIECE = 100_000  # equal rows of one person that are numbered at a time
 _FEW = 32  # changes of an offset that are found by conditions
 _MOST_PIECES = 20_000
 _INFINITE = "CAST('Infinity' AS DOUBLE)"
@@ -44,7 +44,7 @@ class SparkDialect(Dialect):
         return "{" + name + "}"  # a frame that the query is given
 
     def is_late(self, read: Read) -> bool:
-        """Whatever is done for every row takes a good part of the time of grouping it."""
+        """Return whether to map groups instead of rows: work per row takes a good part of the time of grouping."""
         return read.merges_nothing or read.is_grouped_raw
 
     def quoted(self, text: str) -> str:

@@ -111,7 +111,7 @@ class SparkSource:
         self._frame = quietly(name, lambda: frame.toDF(*(f"c{k}" for k in range(len(self._columns)))))
 
     def columns(self) -> list[Column]:
-        """The schema; reads no row."""
+        """Return the schema; reads no row."""
         return [found.column for found in self._columns]
 
     def check(self, universe: Universe) -> None:
@@ -122,11 +122,11 @@ class SparkSource:
             self._keys(universe.people)
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return quietly(self.name, lambda: int(self._frame.count()), self._session)
 
     def count(self, universe: Universe) -> Histogram:
-        """How many rows fall into each cell."""
+        """Count the rows of each possible record."""
         wanted, reads = self._fit(universe)
         packing, rows = Packing(universe), _select(wanted)
 
@@ -138,7 +138,7 @@ class SparkSource:
         return packing.histogram(numbers, counts)
 
     def people(self, universe: Universe) -> int:
-        """The number of people."""
+        """Return the number of people."""
         people = required(universe)
         keys = self._keys(people)
         names = [f"r{k}" for k in range(len(keys))]
@@ -147,7 +147,7 @@ class SparkSource:
         return people_in_all(int(named[0]), int(without[0]), people)
 
     def keyed(self, universe: Universe) -> KeyedRows:
-        """All rows by person and cell."""
+        """Count the rows by person and possible record."""
         packing = Packing(universe)
 
         def counted() -> KeyedRows:
@@ -160,7 +160,7 @@ class SparkSource:
         return quietly(self.name, counted, self._session)
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
-        """The kept rows by cell of some attributes."""
+        """Count the kept rows by the values of some attributes."""
         people, asked = required(universe), Packing(universe.onto(axes))
 
         def counted() -> list[Ints]:
@@ -172,7 +172,7 @@ class SparkSource:
         return KeptRows(numbers.pop(0) if by_person else None, tuple(numbers), counts)
 
     def distinct(self, column: str, max_rows: int) -> set[str] | None:
-        """The different texts of one column, not private; None if there are more."""
+        """Return the distinct texts of one column (not private); None if there are more than `max_rows`."""
         found = self._columns[[c.name for c in self.columns()].index(column)]
         sql = _COUNTING.distinct(_select([found]), found.column, max_rows)
         (entries,) = quietly(self.name, lambda: self._answer(sql, {}), self._session)
@@ -180,7 +180,7 @@ class SparkSource:
         return texts if len(texts) <= max_rows else None
 
     def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
-        """Which entries count as `other`."""
+        """List the entries that count as `other`."""
         return quietly(self.name, lambda: [self._others(a, max_rows) for a in universe.attributes], self._session)
 
     def _others(self, attribute: Attribute, max_rows: int | None) -> Others:
@@ -228,7 +228,7 @@ class SparkSource:
         return given
 
     def _places(self, surroundings: Surroundings, rows: str, first: Read, second: Read) -> Any:
-        """The different pairs of coordinates are listed once, placed here, and given back with their places."""
+        """List the distinct pairs of coordinates, place them here, and return them with their places to the query."""
         import pyarrow
 
         pairs = f"SELECT * FROM ({_COUNTING.pairs(rows, first, second)}) WHERE first IS NOT NULL AND second IS NOT NULL"
