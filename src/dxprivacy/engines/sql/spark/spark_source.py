@@ -1,6 +1,6 @@
-"""A frame of Spark: the count is one job, and only groups reach the driver.
+"""Count a frame of Spark: the count is one job, and only groups reach the driver.
 
-A frame is whatever its session computes: of a DataFrame that somebody made, that is their definition of the data.
+A frame is whatever its session computes: a given DataFrame is its author's definition of the data.
 """
 
 import re
@@ -27,7 +27,7 @@ from dxprivacy.universe.people import People
 from dxprivacy.universe.reading.codecs import Surroundings
 from dxprivacy.universe.universe import Universe
 
-# -- What Spark says of a frame: its columns and their types; reads no row ---------------------------------------------
+# -- The schema of a frame: its columns and their types; reads no row --------------------------------------------------
 
 
 _KINDS = {
@@ -56,19 +56,19 @@ _WORDS = {
     "interval": "time spans",
     "time": "times of day, which must be stored as text or points in time here",
 }
-_PADDED = "__CHAR_VARCHAR_TYPE_STRING"  # where a table keeps that its text is char(n)
+_PADDED = "__CHAR_VARCHAR_TYPE_STRING"  # the key under which a table stores that its text is char(n)
 
 
 @dataclass(frozen=True)
 class FrameColumn:
-    """One column, and the SQL of its entries in the type that we read them in; named by its position."""
+    """One column, and the SQL of its entries in the type that is read; named by its position."""
 
     column: Column
     entry: str
 
 
 def described(schema: Any) -> list[FrameColumn]:
-    """The columns of a frame's schema, in their order."""
+    """Return the columns of a frame's schema, in their order."""
     return [_described(field, f"c{k}") for k, field in enumerate(schema.fields)]
 
 
@@ -80,9 +80,9 @@ def _described(field: Any, at: str) -> FrameColumn:
         return FrameColumn(Column(field.name, None, _WORDS.get(named, f"of type {named[:60]}")), at)
     if kind is not ColumnKind.TEXT:
         return FrameColumn(Column(field.name, kind, native=named), at)
-    entry = f"(CAST({at} AS STRING) COLLATE UTF8_BINARY)"  # equal texts are equal bytes, however they are sorted
+    entry = f"(CAST({at} AS STRING) COLLATE UTF8_BINARY)"  # equal texts are equal bytes, whatever the collation
     stored = str((field.metadata or {}).get(_PADDED, declared))
-    if re.match(r"char\(", stored):  # the blanks that fill it up are not part of an entry
+    if re.match(r"char\(", stored):  # padding blanks are not part of an entry
         entry = f"rtrim(' ', {entry})"
     return FrameColumn(Column(field.name, kind, native="string"), entry)
 
@@ -91,8 +91,8 @@ def _described(field: Any, at: str) -> FrameColumn:
 
 
 _COUNTING, _KEEPING = Counting(SPARK), Keeping(SPARK)
-_MOST_JOINS = 8  # each is a job or two; over a hundred of them a cluster gave up
-_LONGEST_LIST = 1_000  # of those that are written into the query instead
+_MOST_JOINS = 8  # each is a job or two; a cluster failed on more than a hundred
+_LONGEST_LIST = 1_000  # longest list that is written into the query instead
 
 
 class SparkSource:
@@ -115,7 +115,7 @@ class SparkSource:
         return [found.column for found in self._columns]
 
     def check(self, universe: Universe) -> None:
-        """Refuse a schema that does not fit, and settings that let a row decide; reads no row."""
+        """Refuse a schema that does not fit, and settings under which a row could affect others; reads no row."""
         self._require_settings()
         self._fit(universe)
         if universe.people is not None:
@@ -195,7 +195,7 @@ class SparkSource:
         return Others.of(attribute.name, attribute.reads, found, max_rows)
 
     def _require_settings(self) -> None:
-        """Those of the session, which may have changed; of files all were given to the reader."""
+        """Check the settings of the session, which may have changed; the reader of files has its own."""
         if not self._is_pinned:
             quietly(self.name, lambda: require_settings(self._session, self.name))
 
@@ -206,7 +206,7 @@ class SparkSource:
         return key_columns(self.name, self._columns, people)
 
     def _by_person(self, universe: Universe) -> tuple[str, dict[str, Any]]:
-        """SQL of all rows by person and cell, and what it is given."""
+        """Return the SQL that counts all rows by person and possible record, and the frames that it uses."""
         wanted, reads = self._fit(universe)
         people = required(universe)
         keys = self._keys(people)
@@ -217,7 +217,7 @@ class SparkSource:
         return _COUNTING.cells(rows, Packing(universe), reads, [PERSON]), given
 
     def _given(self, universe: Universe, rows: str, reads: Sequence[Sequence[Read]]) -> dict[str, Any]:
-        """What entries are looked up in, as frames."""
+        """Return the lookup tables of a query, as frames."""
         given: dict[str, Any] = {}
         for name, key, listed in _COUNTING.domains(reads):
             texts = self._session.createDataFrame(list(listed.items()), "text STRING, position INT")
@@ -240,7 +240,7 @@ class SparkSource:
         return self._session.createDataFrame(pyarrow.table(columns), "first DOUBLE, second DOUBLE, position BIGINT")
 
     def _answer(self, sql: str, given: dict[str, Any]) -> list[Any]:
-        """The columns of an answer."""
+        """Return the columns of an answer."""
         return list(self._session.sql(sql, **({"all_rows": self._frame} | given)).toArrow().columns)
 
     def _numbers(self, sql: str, given: dict[str, Any]) -> list[Ints]:
