@@ -36,7 +36,7 @@ class PolarsFrame:
 
 
 def declared_by_polars(dtype: Any) -> Declared:
-    """What `Frame.declared` says of a polars type."""
+    """Return what `Frame.declared` reports for a polars type."""
     kind = (
         ColumnKind.NOTHING
         if str(dtype) == "Null"
@@ -48,9 +48,9 @@ def declared_by_polars(dtype: Any) -> Declared:
 
 
 class PolarsLazy:
-    """A polars LazyFrame: asked for the wanted columns alone.
+    """A polars LazyFrame: only the wanted columns are collected.
 
-    Not one that scans text: see `ArrowDataset`.  Its plan says what it scans; nothing tells whether types were given.
+    One that scans text is refused: see `ArrowDataset`. Its plan shows what it scans, but not whether types were given.
     """
 
     def __init__(self, frame: Any) -> None:
