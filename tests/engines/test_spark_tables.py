@@ -291,7 +291,7 @@ def test_files_below_a_path_are_counted_without_columns_from_their_directories(s
     with pytest.raises(DataError, match="no column “sex”"):
         source.check(SEX)
     for ending in ("csv", "json", "csv.gz"):
-        with pytest.raises(DataError, match="Parquet and ORC only"):
+        with pytest.raises(DataError, match="only for files in Parquet and ORC"):
             open_source(f"spark:{tmp_path}/people.{ending}")
 
 

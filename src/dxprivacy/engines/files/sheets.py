@@ -76,7 +76,7 @@ class Workbook:
         self._archive.close()
 
     def rows(self, sheet: str) -> Iterator[Row]:
-        """Yield the rows of a sheet, each as its cells by column; cells without a formula and a value are left out."""
+        """Yield the rows of a sheet, each as its cells by column, without those that have neither formula nor value."""
         cells = _SheetCells(self._texts(), self._dates(), epoch_1904=self._epoch_1904)
         for _ in self._events(self._sheets[sheet], cells.opened, cells.closed, cells.said):
             yield from cells.taken()
