@@ -1,10 +1,10 @@
-"""The histogram: how many rows fall into each cell of the universe.
+"""The histogram: the number of rows of each possible record.
 
-This is the one object that holds true counts.  It never shows them by itself: neither its `repr` nor any error text
+This is the one object that holds true counts. It never shows them by itself: neither its `repr` nor any error text
 contains a count, so that it can pass through logs and tracebacks.
 
-It holds the cells that have any rows, and may tell them apart by some attributes only: by those that are asked about,
-in one table, or in several where one would be too large.
+It holds only possible records that have rows. It may distinguish them by some attributes only: those that queries use,
+in one table, or in several if one would be too large.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,14 +20,14 @@ from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import repr_of_half_built
 
 MAX_DENSE = 1 << 28
-"""So many cells can be held at once, for whoever needs a count of each."""
+"""Largest number of possible records for which a count of each can be held at once."""
 _TOO_LARGE = 1 << 62
 
 
 @repr_of_half_built
 @dataclass(frozen=True, repr=False, eq=False)
 class Histogram:
-    """Non-negative whole numbers for the cells of a universe, as one table or several coarser ones of the same rows.
+    """Row counts of the possible records, in one table or in several coarser ones of the same rows.
 
     >>> h = Histogram.of(Universe.listed(["a", "b", "c"]), [4, 0, 1])
     >>> h, h.total
@@ -36,12 +36,12 @@ class Histogram:
 
     universe: Universe
     tables: tuple[Occupied, ...] = field(repr=False)
-    people: tuple[Occupied, ...] = field(default=(), repr=False)  # the same rows, and whose they are
-    most: int | None = None  # how many rows there can be, where their own number is private and that one is not
+    people: tuple[Occupied, ...] = field(default=(), repr=False)  # the same rows, by person
+    most: int | None = None  # how many rows there can be: public, where their own number is private
 
     @classmethod
     def of(cls, universe: Universe, counts: object) -> "Histogram":
-        """A histogram from a list or an array of any integer-valued type, one number for each cell."""
+        """Build from a list or an array of any integer-valued type, one number for each possible record."""
         return cls(universe, (Occupied.dense(universe, _checked(counts, universe.size)),))
 
     @classmethod
@@ -52,7 +52,7 @@ class Histogram:
         people: Iterable[Occupied] = (),
         most: int | None = None,
     ) -> "Histogram":
-        """Histograms of the same rows by some attributes each, as one of the whole universe."""
+        """Combine histograms of the same rows, by some attributes each, into one of the whole universe."""
         tables = []
         for axes, part in parts:
             (table,) = part.tables
@@ -61,22 +61,22 @@ class Histogram:
         return cls(universe, tuple(tables), tuple(people), most)
 
     def over(self, axes: Sequence[int]) -> Occupied:
-        """The counts by cell, as fine as some attributes at least."""
+        """Return the counts of a table that distinguishes at least these attributes."""
         for table in self.tables:
             if set(axes) <= set(table.axes):
                 return table
         raise UsageError("a query about attributes that were not counted", hints=["count the whole records"])
 
     def by_person(self, axes: Sequence[int]) -> Occupied:
-        """The rows by person and cell, as fine as some attributes at least."""
+        """Return the counts by person of a table that distinguishes at least these attributes."""
         for table in self.people:
             if set(axes) <= set(table.axes):
                 return table
-        raise UsageError("a query about people, whose rows were not told apart", hints=["a session counts them"])
+        raise UsageError("a query about people, but rows were not counted by person", hints=["a session counts them"])
 
     @cached_property
     def counts(self) -> Ints:
-        """One number for each cell, for what needs all of them."""
+        """One count for each possible record, for callers that need all of them."""
         if self.universe.size > MAX_DENSE:
             raise TooLarge(
                 f"{self.universe.cells:,} possible records are too many to hold a count for each",
@@ -89,21 +89,21 @@ class Histogram:
 
     @property
     def public_records(self) -> int:
-        """The number of rows where it is public; where it is private, how many there can be.
+        """The number of rows if it is public; if it is private, how many there can be.
 
-        Should there be more rows than were declared, answers may wrap around 64 bits.  That is wrong, but private:
-        (A x + Y) mod 2^64 is post-processing of A x + Y.  Refusing would tell something about their number.
+        If there are more rows than were declared, answers may wrap around 64 bits. That is wrong, but private: (A x +
+        Y) mod 2^64 is post-processing of A x + Y. A refusal would reveal something about their number.
         """
         if self.universe.absent is None:
             return self.total
         most = self.universe.max_records if self.most is None else self.most
         if most is None:
-            raise DataError("how many people are there? Their number is public", hints=["a session counts them"])
+            raise DataError("the number of people is missing; it is public", hints=["a session counts them"])
         return most
 
     @property
     def total(self) -> int:
-        """The number of rows; refused where the policy calls it private."""
+        """The number of rows; refused if the policy makes it private."""
         if self.universe.absent is not None:
             raise DataError("the number of records is private under this policy", hints=[("count", "with noise")])
         return int(self.tables[0].counts.sum())
@@ -113,18 +113,18 @@ class Histogram:
 
 
 def _checked(counts: object, size: int) -> Ints:
-    """A read-only int64 copy of `counts`; every refusal is worded without a count."""
+    """Return a read-only int64 copy of `counts`; no refusal contains a count."""
     array = _as_array(counts)
     if array is None or array.dtype.kind not in "iuf":
-        raise DataError("counts must be whole numbers", hints=["give one whole number for each cell"])
+        raise DataError("counts must be whole numbers", hints=["give one whole number for each possible record"])
     if array.shape != (size,):
         shape = " × ".join(f"{n:,}" for n in array.shape) or "a single number"
-        raise DataError(f"counts have the wrong shape: {shape} instead of {size:,}, one for each cell")
+        raise DataError(f"counts have the wrong shape: {shape} instead of {size:,}, one for each possible record")
     if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.trunc(array)).all()):
         raise DataError("counts must be whole numbers", details=["Some are fractional, infinite or not a number."])
     if size and array.min() < 0:
         raise DataError("counts must not be negative")
-    # The sum bounds every single count, and float64 is exact enough to see a sum of 2^62 coming.
+    # The sum bounds every single count, and float64 is exact enough to detect a sum of 2^62.
     if float(array.sum(dtype=np.float64)) >= _TOO_LARGE:
         raise DataError("counts are too large for 64-bit whole numbers")
     out = array.astype(np.int64)
@@ -133,7 +133,7 @@ def _checked(counts: object, size: int) -> Ints:
 
 
 def _as_array(counts: object) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None:
-    """Counts as a numpy array, or None where they are no rectangle of numbers."""
+    """Return counts as a numpy array, or None if they are not a rectangle of numbers."""
     try:
         array = np.asarray(counts)
         if array.dtype.kind == "O" and all(type(x) is int for x in array.flat):

@@ -1,8 +1,9 @@
-"""What happened, for whoever operates a pipeline: events of the `logging` name `dxprivacy`, by package.
+"""Log events for operators of a pipeline, under the `logging` name `dxprivacy`, by package.
 
-Nothing is printed unless somebody listens.  An event tells public facts alone: names of files, digests, entries and
-fractions of a ledger.  Never a record, a count, an entry's text, a number of rows, or how long anything took; and none
-is told while data is counted, since each has a time.  Rooms that see data do not know this module (`pyproject.toml`).
+Nothing is printed without a handler. An event contains public facts alone: names of files, digests, entries and
+fractions of a ledger. It never contains a record, a count, an entry's text, a number of rows, or a duration. No event
+is logged while data is counted, because each has a time. Packages that see data must not import this module
+(`pyproject.toml`).
 """
 
 import json
@@ -29,15 +30,15 @@ class Log:
         self._logger = logging.getLogger(f"{NAME}.{package}")
 
     def detail(self, what: str, **facts: Fact) -> None:
-        """What only somebody who looks for a fault wants to know."""
+        """Log a detail, for debugging."""
         self._tell(logging.DEBUG, what, facts)
 
     def event(self, what: str, **facts: Fact) -> None:
-        """What happened."""
+        """Log an event."""
         self._tell(logging.INFO, what, facts)
 
     def refused(self, what: str, **facts: Fact) -> None:
-        """What somebody has to look at: a refusal, or a cost that was spent in vain."""
+        """Log a problem to look into: a refusal, or a cost that was spent in vain."""
         self._tell(logging.WARNING, what, facts)
 
     def _tell(self, level: int, what: str, facts: dict[str, Fact]) -> None:
@@ -46,13 +47,13 @@ class Log:
             self._logger.log(level, "%s", self.text(what, told), extra={"event": what, "facts": told})
 
     def text(self, what: str, facts: dict[str, Fact]) -> str:
-        """An event in one line, whatever the names in it hold."""
+        """Return an event in one line, whatever the names in it contain."""
         told = " ".join(f"{name}={_written(value)}" for name, value in facts.items() if value is not None)
         return f"{what}: {told}" if told else what
 
 
 def _plain(fact: Fact) -> Fact:
-    """As any handler can write it."""
+    """Convert a fact to a form that any handler can write."""
     if isinstance(fact, str | Path):
         return one_line(str(fact))
     return float(fact) if isinstance(fact, Fraction) else fact
@@ -66,7 +67,7 @@ def _written(fact: Fact) -> str:
 
 
 def listen() -> None:
-    """Tell all events on stderr: `dxp --verbose`."""
+    """Log all events to stderr, for `dxp --verbose`."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(name)s  %(message)s"))
     logger = logging.getLogger(NAME)

@@ -126,7 +126,7 @@ def test_streams_of_arrow_files_are_read_too(tmp_path):
         writer.write_table(table)
     whole = (tmp_path / "cut.arrow").read_bytes()
     (tmp_path / "cut.arrow").write_bytes(whole[: len(whole) // 2])
-    assert "no Arrow file" in refusal(lambda: open_source(tmp_path / "cut.arrow")).what
+    assert "not an Arrow file" in refusal(lambda: open_source(tmp_path / "cut.arrow")).what
 
 
 def test_arrow_files_ask_for_pyarrow_where_it_is_missing(tmp_path):

@@ -71,7 +71,7 @@ def test_a_database_in_use_or_of_another_kind_is_refused(tmp_path):
     with sqlite3.connect(tmp_path / "other.db") as con:
         con.execute("CREATE TABLE people (sex)")
     con.close()
-    assert "no DuckDB database" in refusal(lambda: open_source(f"{tmp_path / 'other.db'}::people")).what
+    assert "not a DuckDB database" in refusal(lambda: open_source(f"{tmp_path / 'other.db'}::people")).what
     path = database(tmp_path / "survey.duckdb", PEOPLE)
     writer = subprocess.Popen(
         [sys.executable, "-c", f"import duckdb; c = duckdb.connect({str(path)!r}); print(1, flush=True); input()"],

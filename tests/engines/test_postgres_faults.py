@@ -283,7 +283,7 @@ def test_who_waits_for_a_lock_is_told_so_once(data, caplog):
         threading.Timer(3, con.rollback).start()
         assert source.count(UNIVERSE).counts.tolist() == [1, 1, 1]
     (told,) = [record.getMessage() for record in caplog.records if record.name == "dxprivacy.notices"]
-    assert told == f"waiting for postgres::{table}: somebody changes the table, and holds a lock on it"
+    assert told == f"waiting for postgres::{table}: another session is changing the table, and holds a lock on it"
     caplog.clear()
     assert source.count(UNIVERSE).counts.tolist() == [1, 1, 1]
     assert not caplog.records
@@ -294,7 +294,7 @@ def test_a_patience_of_the_users_own_is_kept(data):
     with postgres().connect() as con:
         con.autocommit = False
         con.execute(f'LOCK TABLE "{data.rpartition("::")[2]}" IN ACCESS EXCLUSIVE MODE')
-        with pytest.raises(DataError, match="locked by somebody else"):
+        with pytest.raises(DataError, match="another session has locked the table"):
             source.count(UNIVERSE)
         con.rollback()
 

@@ -189,7 +189,7 @@ def test_a_sheet_is_read_cell_by_cell(tmp_path):
     assert open_source(f"{path}::second").count(Universe([Integers(name="x", low=1, high=1)])).counts.tolist() == [1, 0]
     error = refusal(lambda: open_source(f"{path}::secund"))
     assert error.headline == "people.xlsx · no sheet “secund”"
-    assert "no .xlsx workbook" in refusal(lambda: open_source(csv(tmp_path / "odd.xlsx", "M,1"))).what
+    assert "not an .xlsx workbook" in refusal(lambda: open_source(csv(tmp_path / "odd.xlsx", "M,1"))).what
     assert "is empty" in refusal(lambda: open_source(workbook(path, first=[]))).what
     record = open_source(workbook(path, first=[[PLANTED, 4711], ["M", 1]]))
     assert "the first row must name the columns" in str(refusal(lambda: record.check(universe)))

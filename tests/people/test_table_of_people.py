@@ -136,7 +136,7 @@ def test_a_ledger_alone_does_not_know_where_the_table_lies(policy, data, tmp_pat
     from dxprivacy.ledger.adoption import stored_policy
 
     unused_ledger(tmp_path / "l.db", policy).close()
-    with pytest.raises(DataError, match="where is the table of people"):
+    with pytest.raises(DataError, match="the table of people is not given"):
         dx.Session(stored_policy(tmp_path / "l.db"), data, ledger=tmp_path / "l.db", new_ledger=True)
 
 

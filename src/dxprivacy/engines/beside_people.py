@@ -1,7 +1,8 @@
-"""A table of rows beside a table of people: what is known of a person stands once, and goes with all their rows.
+"""Join a table of rows with a table of people: attributes of a person are stored once and apply to all their rows.
 
-Both are joined by the digest of the key.  Whoever stands in the table of people twice, or not at all, is `other` there.
-Which rows are kept is decided by the rows alone; so a person is their rows and their entry, and both are theirs.
+Both are joined by the digest of the key. A person without an entry in the table of people, or with several, has `other`
+for its attributes. Which rows are kept depends on the rows alone. So the data of a person are their rows and their
+entry.
 """
 
 from collections import Counter
@@ -24,7 +25,7 @@ T = TypeVar("T")
 
 
 def key_columns(source: Source, people: People) -> list[Column]:
-    """The key columns of the rows, and of the table of people; those of lines without a schema are not known."""
+    """Return the key columns of the rows and of the table of people; unknown for lines without a schema."""
     keys = [column for column in source.columns() if column.name in people.key] if source.has_schema else []
     if isinstance(source, BesidePeople) and people.table is not None:
         keys += [column for column in source.people_columns() if column.name in people.table.key]
@@ -32,25 +33,25 @@ def key_columns(source: Source, people: People) -> list[Column]:
 
 
 class BesidePeople:
-    """Rows, and what is known of the people whose they are."""
+    """Rows, joined with a table of people."""
 
     def __init__(self, rows: Source, people: Source) -> None:
         self._rows, self._people = rows, people
         self.name, self.has_schema = rows.name, rows.has_schema
 
     def in_snapshot(self, action: Callable[[Source], T]) -> T:
-        """What an action finds out from one state of each table."""
+        """Run an action on one state of each table and return its result."""
         return in_snapshot(
             self._rows,
             lambda rows: in_snapshot(self._people, lambda people: action(BesidePeople(rows, people))),
         )
 
     def columns(self) -> list[Column]:
-        """Those of the rows."""
+        """Return the columns of the rows."""
         return self._rows.columns()
 
     def people_columns(self) -> list[Column]:
-        """Those of the table of people."""
+        """Return the columns of the table of people."""
         return self._people.columns()
 
     def check(self, universe: Universe) -> None:
@@ -60,32 +61,32 @@ class BesidePeople:
         try:
             self._people.check(parts.of_people)
         except DataError as error:
-            # `[file]` is about the rows: whatever would be said there does not help
+            # `[file]` applies to the rows only, so hints about it would not help
             if not any("[file]" in part for hint in error.hints for part in hint):
                 raise
-            hints = [("save it with commas, in UTF-8", "or as Parquet: [file] is about the rows alone")]
+            hints = [("save it with commas, in UTF-8", "or as Parquet: [file] applies to the rows only")]
             raise DataError(f"{error.what} (table of people)", where=error.where, hints=hints) from None
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return self._rows.rows()
 
     def count(self, universe: Universe) -> Histogram:  # noqa: ARG002
-        """Only under [people] does somebody's entry count for all their rows."""
-        raise DataError("a table of people goes with [people] only", where=self.name)
+        """Refuse to count: a table of people needs [people] in the policy."""
+        raise DataError("a table of people needs [people] in the policy", where=self.name)
 
     def people(self, universe: Universe) -> int:
-        """The number of people who have rows; a table of people that cannot be read is refused as early as rows are."""
+        """Return the number of people with rows; refuse an unreadable table of people as early as unreadable rows."""
         parts = _Parts(universe)
         self._people.people(parts.of_people)
         return self._rows.people(parts.of_rows)
 
     def keyed(self, universe: Universe) -> KeyedRows:  # noqa: ARG002
-        """One table of people goes with all rows: there are no further ones."""
+        """Refuse: one table of people applies to all rows, so it cannot be merged with another."""
         raise DataError("several tables of people cannot be counted together", where=self.name)
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:  # noqa: ARG002
-        """The kept rows by cell of some attributes, each with what is known of its person."""
+        """Count the kept rows by the values of some attributes, including those of their people."""
         parts = _Parts(universe)
         keyed, entries = self.both_keyed(universe)
         kept = keyed.kept(required(parts.of_rows))
@@ -96,16 +97,16 @@ class BesidePeople:
         return KeptRows(kept.person, tuple(packed), kept.counts)
 
     def both_keyed(self, universe: Universe) -> tuple[KeyedRows, KeyedRows]:
-        """The rows, and the entries of the table of people, by person."""
+        """Return the rows and the entries of the table of people, each by person."""
         parts = _Parts(universe)
         return self._rows.keyed(parts.of_rows), self._people.keyed(parts.of_people)
 
     def distinct(self, column: str, max_rows: int) -> set[str] | None:
-        """Of the rows."""
+        """Return the distinct texts of a column of the rows."""
         return self._rows.distinct(column, max_rows)
 
     def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
-        """Which entries count as `other`, in either table."""
+        """List the entries that count as `other`, in either table."""
         parts = _Parts(universe)
         mine = dict(zip(parts.rows, self._rows.others(Universe(parts.of_rows.attributes), max_rows), strict=True))
         theirs = self._people.others(Universe(parts.of_people.attributes), max_rows)
@@ -114,13 +115,13 @@ class BesidePeople:
 
 
 class _Parts:
-    """The attributes of rows and those of people, each as a universe, and their places in the whole."""
+    """The attributes of the rows and those of people, each as a universe, with their positions in the full universe."""
 
     def __init__(self, universe: Universe) -> None:
         people = required(universe)
         assert people.table is not None
-        told = people.table.attributes
-        self.people = [k for k, a in enumerate(universe.attributes) if a.name in told]
+        names = people.table.attributes
+        self.people = [k for k, a in enumerate(universe.attributes) if a.name in names]
         self.rows = [k for k in range(len(universe.attributes)) if k not in self.people]
         self.of_rows = Universe([universe.attributes[k] for k in self.rows], people=people.of_rows())
         self.of_people = Universe(
@@ -128,11 +129,11 @@ class _Parts:
         )
 
     def known(self, digests: Sequence[str], table: KeyedRows, person: Ints) -> dict[int, Ints]:
-        """For each kept row the values of its person's attributes: `other` where there is not exactly one entry."""
+        """Return the values of each kept row's person: `other` unless the person has exactly one entry."""
         entries = np.zeros(len(table.digests), dtype=np.int64)
         np.add.at(entries, table.person, table.counts)
         once = {table.digests[p]: k for k, p in enumerate(table.person.tolist()) if entries[p] == 1}
-        once.pop(NO_KEY, None)  # rows without a key are not those of an entry without one
+        once.pop(NO_KEY, None)  # a row without a key does not match an entry without a key
         place = np.array([*(once.get(digest, -1) for digest in digests), -1], dtype=np.int64)[person]
         columns = Packing(self.of_people).columns(table.numbers)
         out = {}
@@ -143,47 +144,48 @@ class _Parts:
 
 
 def table_of(universe: Universe) -> PersonTable | None:
-    """The table of people that a policy names, if it does."""
+    """Return the table of people that a policy names, or None."""
     return None if universe.people is None else universe.people.table
 
 
-# -- Whose rows they are, in numbers: for the curator alone, who wants to know whether keys and tables fit -------------
+# -- Statistics of keys, for the curator only: do keys and tables fit? -------------------------------------------------
 
 
-_MOST_KEYS = 1_000_000  # to be compared as they are written
+_MOST_KEYS = 1_000_000  # more keys are not compared by spelling
 
 
 @dataclass(frozen=True)
 class WhoseRows:
-    """How many people have rows, and what may be wrong with their keys; not private."""
+    """The number of people with rows, and possible problems with their keys; not private."""
 
     people: int
     without_key: int  # rows
-    unusable: int  # rows whose key is present and cannot be one
-    beyond: int  # people who have more rows than count
-    left_out: int  # rows of theirs
-    alike: int  # keys that differ from another one by blanks or capitals alone
-    unknown: int = 0  # people who stand nowhere in the table of people
-    twice: int = 0  # people who stand there more than once
-    rows_of_other: int = 0  # rows of both
+    unusable: int  # rows whose key is present but unusable
+    beyond: int  # people with more than `max_rows` rows
+    left_out: int  # their rows that are not kept
+    alike: int  # keys that differ from another one only by blanks or case
+    unknown: int = 0  # people without an entry in the table of people
+    twice: int = 0  # people with several entries there
+    rows_of_other: int = 0  # rows of both groups
 
     def to_dict(self) -> dict[str, int]:
-        """For JSON."""
+        """Return a dictionary for JSON."""
         return dict(vars(self))
 
 
 def whose_rows(source: Source, universe: Universe) -> WhoseRows | None:
-    """What can be said of people and their rows; None where the policy knows of no people."""
+    """Count people and possible problems with their keys; None if the policy has no people."""
     if universe.people is None:
         return None
-    # As separate people, whichever the policy says: so that both can be reported.
+    # Rows without a key count as separate people, whatever the policy says, so that missing and unusable keys are both
+    # reported.
     rules = replace(required(universe), no_key=OWN)
     universe = Universe(universe.attributes, people=rules, file=universe.file)
     if not isinstance(source, BesidePeople):
         rows = source.keyed(universe)
-        return _told(rows, rules, _alike(source, rules.key))
+        return _key_statistics(rows, rules, _alike(source, rules.key))
     rows, entries = source.both_keyed(universe)
-    found = _told(rows, rules, _alike(source, rules.key))
+    found = _key_statistics(rows, rules, _alike(source, rules.key))
     times = dict(zip(entries.digests, _rows_of(entries).tolist(), strict=True))
     mine = zip(rows.digests, _rows_of(rows).tolist(), strict=True)
     known = [(digest, many) for digest, many in mine if digest not in (NO_KEY, NOT_A_KEY)]
@@ -194,7 +196,7 @@ def whose_rows(source: Source, universe: Universe) -> WhoseRows | None:
     )
 
 
-def _told(rows: KeyedRows, rules: People, alike: int) -> WhoseRows:
+def _key_statistics(rows: KeyedRows, rules: People, alike: int) -> WhoseRows:
     own = dict(zip(rows.digests, _rows_of(rows).tolist(), strict=True))
     without, unusable = own.pop(NO_KEY, 0), own.pop(NOT_A_KEY, 0)
     beyond = [many - rules.max_rows for many in own.values() if many > rules.max_rows]
@@ -202,14 +204,14 @@ def _told(rows: KeyedRows, rules: People, alike: int) -> WhoseRows:
 
 
 def _rows_of(keyed: KeyedRows) -> Ints:
-    """How many rows each person has."""
+    """Return the number of rows of each person."""
     out: Ints = np.zeros(len(keyed.digests), dtype=np.int64)
     np.add.at(out, keyed.person, keyed.counts)
     return out
 
 
 def _alike(source: Source, key: tuple[str, ...]) -> int:
-    """How many keys are written like another one, but for blanks and capitals; of keys of one column."""
+    """Count the keys that equal another one up to blanks and case; only for keys of one column."""
     texts = source.distinct(key[0], _MOST_KEYS) if len(key) == 1 else None
     if texts is None:
         return 0

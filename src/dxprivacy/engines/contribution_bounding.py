@@ -1,9 +1,10 @@
-"""Which rows of a person are kept where there are more than count: a function of that person's rows alone.
+"""Bound contributions: if a person has more than `max_rows` rows, choose which to keep, from these rows alone.
 
-Each row gets a number: the MD5 digest of the text `K|C|T`, where K are 32 digits of the SHA-256 digest of its key, C
-its cell by all attributes of the policy (the numbers of `Packing`, commas between them) and T how manieth row of this
-person in this cell it is.  Those with the least numbers are kept.  So neither the order of the file nor anybody else's
-rows matter, and no value is favored: of every person's rows, each is as likely to stay as any other.
+Each row gets a number: the MD5 digest of the text `K|C|T`. K is the first 32 digits of the SHA-256 digest of its key. C
+is its possible record by all attributes of the policy (the numbers of `Packing`, separated by commas). T counts this
+person's rows with this possible record: 1, 2, ... The rows with the smallest numbers are kept. So neither the order of
+the file nor the rows of other people matter, and no value is favored: each row of a person is as likely to stay as any
+other.
 """
 
 import heapq
@@ -23,27 +24,27 @@ from dxprivacy.universe.people import OWN, People
 from dxprivacy.universe.universe import Universe
 
 LONGEST_KEY = 1_024
-"""Bytes, of each column of a key; a longer entry is unusable."""
+"""Maximum bytes of each column of a key; a longer entry is unusable."""
 NOBODY = ""
-"""The key of rows without one (NULL, NaN or empty)."""
+"""The key of rows without a key (NULL, NaN or empty)."""
 UNUSABLE = "?" * (LONGEST_KEY + 1)
 """The key of all rows whose entry is present but cannot be a key: longer than any key, so that it equals none."""
 DAMAGED = "\ufffd"
-"""Stands for bytes that are not UTF-8, so that two different keys could read alike: such an entry is unusable."""
+"""Replaces bytes that are not UTF-8, so that two different keys could read alike: such an entry is unusable."""
 EACH_THEIR_OWN = -1
 _WITH_TEXT = (str, bytes, bool, np.bool_, date, time, UUID)
 DIGITS = 32
-"""Of a key's digest, in the text by which a row is numbered."""
+"""Digits of a key's digest in the text by which a row is numbered."""
 
 
 def required(universe: Universe) -> People:
-    """The people of a universe whose rows are those of people."""
+    """Return the people of a universe, which must have them."""
     assert universe.people is not None
     return universe.people
 
 
 def key_of(parts: Sequence[str], rules: People) -> str:
-    """The canonical text of a key, from what `key_part` read in each of its columns.
+    """Return the canonical text of a key, from the results of `key_part` for its columns.
 
     >>> rules = People(("site", "nr"), 5, no_key="own")
     >>> key_of(["a", "5"], rules), key_of(["a", NOBODY], rules), key_of(["a", UNUSABLE], rules) == UNUSABLE
@@ -57,7 +58,7 @@ def key_of(parts: Sequence[str], rules: People) -> str:
 
 
 def unusable_key(rules: People) -> str:
-    """The key of rows with an unusable entry: under `own` one separate person, else the person without a key."""
+    """Return the key of rows with an unusable entry: under `own` one separate person, else the person without a key."""
     return UNUSABLE if rules.no_key == OWN else NOBODY
 
 
@@ -90,7 +91,7 @@ def _key_part(entry: object) -> str:
 
 
 def digest_of_key(key: str) -> str:
-    """What stands for a key from here on: no two keys that anybody can find have the same."""
+    """Return the SHA-256 digest that replaces a key from here on; finding two keys with one digest is infeasible."""
     return sha256(key.encode()).hexdigest()
 
 
@@ -98,21 +99,21 @@ NO_KEY, NOT_A_KEY = digest_of_key(NOBODY), digest_of_key(UNUSABLE)
 
 
 def people_in_all(keys: int, without_key: int, rules: People) -> int:
-    """The number of people, from the number of usable keys and of rows without a key.
+    """Return the number of people, from the number of usable keys and of rows without a key.
 
     The person of all rows without a usable key is counted even if there is no such row, so that the number does not
-    depend on it.  Under `own` that person has the unusable keys, and each row without a key is a person.
+    depend on it. Under `own`, that person has the rows with unusable keys, and each row without a key is a person.
     """
     return keys + 1 + (without_key if rules.no_key == OWN else 0)
 
 
 @dataclass(frozen=True, eq=False)
 class KeyedRows:
-    """Rows by person and cell: which person, which cell, and how many.  Data: it never shows itself."""
+    """Row counts by person and possible record.  This is data: its repr hides it."""
 
     digests: tuple[str, ...]  # of the keys, one for each person
-    person: Ints  # a place among the digests
-    numbers: tuple[Ints, ...]  # the cells, packed
+    person: Ints  # an index into `digests`
+    numbers: tuple[Ints, ...]  # the possible records, packed
     counts: Ints
 
     def __repr__(self) -> str:
@@ -120,7 +121,7 @@ class KeyedRows:
 
     @classmethod
     def merged(cls, parts: Iterable["KeyedRows"], packing: Packing) -> "KeyedRows":
-        """All rows of several, of which some or all may have none: the same key is the same person."""
+        """Merge several parts, any of which may be empty; equal keys are the same person."""
         at: dict[str, int] = {}
         nothing: Ints = np.zeros(0, dtype=np.int64)
         persons, numbers, counts = [nothing], [(nothing,) * len(packing.numbers)], [nothing]
@@ -137,18 +138,18 @@ class KeyedRows:
         return cls(tuple(at), person, tuple(packed), total)
 
     def people(self, rules: People) -> int:
-        """How many people there are."""
+        """Return the number of people."""
         named = sum(digest not in (NO_KEY, NOT_A_KEY) for digest in self.digests)
         return people_in_all(named, int(self.counts[self._nobody].sum()), rules)
 
     @property
     def _nobody(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-        """Whether each of the rows has no key."""
+        """Whether each row has no key."""
         is_nobody = np.array([digest == NO_KEY for digest in self.digests], dtype=bool)
         return is_nobody[self.person] if len(self.digests) else np.zeros(0, dtype=bool)
 
     def kept(self, rules: People) -> "KeptRows":
-        """Of every person at most so many rows as count."""
+        """Keep at most `max_rows` rows of every person."""
         totals = np.zeros(len(self.digests), dtype=np.int64)
         np.add.at(totals, self.person, self.counts)
         over = totals[self.person] > rules.max_rows
@@ -165,7 +166,7 @@ class KeyedRows:
         return KeptRows(person[stays], tuple(c[stays] for c in self.numbers), counts[stays])
 
     def _numbered(self, rows: Ints) -> Iterator[tuple[bytes, int]]:
-        """The number of each of some rows of one person, and where it stands."""
+        """Yield the number and the index of each row of one person."""
         key = self.digests[int(self.person[rows[0]])][:DIGITS]
         for row in rows.tolist():
             head = f"{key}|{','.join(str(int(column[row])) for column in self.numbers)}|"
@@ -175,32 +176,32 @@ class KeyedRows:
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """The rows that count, by person and cell.  Data: it never shows itself.
+    """Counts of the kept rows by person and possible record.  This is data: its repr hides it.
 
-    People are numbered, in whatever way; None where nobody asked who is who.  Rows of `EACH_THEIR_OWN` are those of so
-    many different people.
+    People are numbered in arbitrary order; `person` is None if the caller did not ask for it. Each row of
+    `EACH_THEIR_OWN` belongs to a different person.
     """
 
     person: Ints | None
-    numbers: tuple[Ints, ...]  # the cells, packed
+    numbers: tuple[Ints, ...]  # the possible records, packed
     counts: Ints
 
     def __repr__(self) -> str:
         return "KeptRows(hidden)"
 
     def onto(self, universe: Universe, axes: Sequence[int]) -> "KeptRows":
-        """By some of the attributes only."""
+        """Project onto some of the attributes."""
         whole, asked = Packing(universe), Packing(universe.onto(axes))
         values = whole.columns(self.numbers)
         return KeptRows(self.person, tuple(asked.pack([values[axis] for axis in axes])), self.counts)
 
     def histogram(self, universe: Universe) -> Histogram:
-        """How many of them fall into each cell."""
+        """Return the histogram of the kept rows."""
         return Packing(universe).histogram(*merged(self.numbers, self.counts))
 
 
 def _runs(rows: Ints, person: Ints) -> Iterator[Ints]:
-    """Rows in the order of their people, cut into those of each."""
+    """Split rows, which are sorted by person, into the rows of each person."""
     if len(rows):
         yield from np.split(rows, np.flatnonzero(np.diff(person[rows])) + 1)
 

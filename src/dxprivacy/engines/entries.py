@@ -1,16 +1,17 @@
-"""How one entry is read, wherever Python reads it: text of line formats, JSON values, cells of a sheet, any object.
+"""Read one entry in Python: text of line formats, JSON values, cells of a sheet, any object.
 
-The rules, which `placement` says once more for the columns of engines:
+`placement` implements the same rules for the columns of engines:
 
-- values and points: the text must be listed, exactly as written unless `spelling` says what else counts as it; numbers
-  stand for their shortest text (1.0 is `1`);
-- whole numbers: `17` and `17.0`, but not `17.5`; text without exponent, or as the declared format writes it;
-- numbers: rounded to float64, then placed; NaN and what overflows is `other`;
-- times of day: as written or as the clock shows, of instants in the attribute's zone; hours by number where steps are;
-- dates: the day as written; instants in the attribute's zone; text as 2026-01-31 or as the declared format writes it;
-- text that is longer than anything that could count is `other`, and not looked at further.
+- values and points: the text must be listed, exactly as written unless `spelling` allows variants; numbers stand for
+  their shortest text (1.0 is `1`);
+- whole numbers: `17` and `17.0`, but not `17.5`; text without exponent, or in the declared format;
+- numbers: rounded to float64, then placed; NaN and overflow are `other`;
+- times of day: as written or as the clock shows, instants in the attribute's zone; a number is an hour if the steps are
+  whole hours;
+- dates: the day as written; instants in the attribute's zone; text as 2026-01-31 or in the declared format;
+- text longer than anything that could count is `other` and is not inspected further.
 
-A reader never raises, whatever it is given, and depends on nothing but its entry.
+A reader never raises, whatever its input, and depends on nothing but its entry.
 """
 
 import math
@@ -55,27 +56,27 @@ FRACTION = r"-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9]"
 """A number with decimals as values list it: 17.5, not 17.50 and not 1.75e1."""
 
 LONGEST_TEXT = 1 << 16
-"""Bytes of a number or a date written as text; what is longer is `other`, without being read."""
+"""Maximum bytes of a number or a date written as text; longer text is `other` without being read."""
 
 MOST_DIGITS = 38
-"""Of a whole number in a column of numbers: as many as every engine tells apart.  Text may have any number of them."""
+"""Maximum digits of a whole number in a numeric column: as many as every engine distinguishes.  Text has no limit."""
 
 MOST_EXACT = 2**53 - 1
-"""The largest whole number that is the only one with its float64: a float beyond it may be a rounded whole number."""
+"""The largest whole number that is the only one with its float64; a float beyond it may be a rounded whole number."""
 
 A_MONDAY = date(2024, 1, 1)
-"""Of the week whose days stand for all days of the week, where records are written."""
+"""The Monday of the week that represents the days of the week in written records."""
 
 
 class _Unreadable:
-    """An entry that is present and has no value: a list in JSON, an error in a sheet."""
+    """An entry that is present but has no value: a list in JSON, an error in a sheet."""
 
     def __repr__(self) -> str:
         return "UNREADABLE"
 
 
 UNREADABLE = _Unreadable()
-"""`other` to every attribute, and in a key column unusable: unlike None, it is not a missing entry."""
+"""Counts as `other` for every attribute, and is unusable in a key column; unlike None, it is not a missing entry."""
 
 _LONGEST_NUMBER = 24  # digits; more than any bound of an attribute has
 _WHOLE = re.compile(WHOLE_NUMBER)
@@ -85,7 +86,7 @@ DatesInText = Sequence[DateFormat | Instant]
 
 
 def combine(attribute: Attribute, places: Sequence[Ints]) -> Ints:
-    """The attribute's index of many rows, from the index of each entry: mixed radix, the last column fastest."""
+    """Combine the entry indices of many rows into the attribute's index: mixed radix, the last column fastest."""
     if len(places) == 1:
         return places[0]
     if attribute.surroundings is not None:
@@ -101,7 +102,9 @@ def combine(attribute: Attribute, places: Sequence[Ints]) -> Ints:
 
 
 def entry_reader(codec: Codec) -> Reader:
-    """The index of one entry of any type; `listed`, the index of `other`, for everything that does not fit.
+    """Return a function that maps an entry of any type to its index; entries that do not fit map to `other`.
+
+    The index of `other` is `listed`; for a coordinate it is `NOWHERE`.
 
     >>> read = entry_reader(WholeNumbers(0, 120))
     >>> [read(x) for x in ["17", " +17.0 ", 17, 17.0, "17.5", "1e1", "", None, True, 121]]
@@ -140,7 +143,7 @@ def entry_reader(codec: Codec) -> Reader:
 
 
 def is_fraction(text: str) -> bool:
-    """Whether a text is how a number with decimals is written.
+    """Test whether a text is the canonical form of a number with decimals.
 
     >>> [is_fraction(text) for text in ("17.5", "-0.25", "17.50", "17", ".5", "1e-5")]
     [True, True, False, False, False, False]
@@ -149,7 +152,7 @@ def is_fraction(text: str) -> bool:
 
 
 def longest(texts: Iterable[str]) -> int:
-    """The bytes of the longest of the texts that are looked up: an entry with more is none of them.
+    """Return the length in bytes of the longest listed text; a longer entry cannot be listed.
 
     >>> longest(["M", "été"])
     5
@@ -158,7 +161,7 @@ def longest(texts: Iterable[str]) -> int:
 
 
 def _is_long(text: str | bytes) -> bool:
-    """Whether a number or a date has more bytes than are looked at; they are counted only where it may."""
+    """Whether a text has more than `LONGEST_TEXT` bytes; they are counted only if its characters leave it open."""
     if isinstance(text, bytes) or 4 * len(text) <= LONGEST_TEXT or len(text) > LONGEST_TEXT:
         return len(text) > LONGEST_TEXT
     return len(text.encode("utf-8", errors="replace")) > LONGEST_TEXT
@@ -171,13 +174,13 @@ def _place_text(codec: ListedTexts, value: object) -> int:
 
 def _place_whole(codec: WholeNumbers, written: NumberFormat | None, value: object) -> int:
     number = _whole_from_text(value, written) if isinstance(value, str) else whole_number(value)
-    if number is not None and codec.clamp and abs(number) < 10**24:  # so many digits as a whole number may have
+    if number is not None and codec.clamp and abs(number) < 10**24:  # the most digits that a whole number may have
         number = min(max(number, codec.low), codec.high)
     return number - codec.low if number is not None and codec.low <= number <= codec.high else codec.listed
 
 
 def whole_number(value: object) -> int | None:
-    """The whole number that a number is."""
+    """Return the whole number that a number equals; None if there is none."""
     if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, (int, np.integer)):
@@ -211,13 +214,13 @@ def _bits_of_number(codec: Coordinate, written: NumberFormat, value: object) -> 
 
 
 def _number(written: NumberFormat, value: object) -> float:
-    """The float64 that is nearest to a number; NaN for none."""
+    """Return the float64 nearest to a number; NaN if the entry is not a number."""
     number = math.nan
     if isinstance(value, str):
         plain = written.plain(value)
         number = math.nan if plain is None else float(plain)
     elif isinstance(value, (int, float, Decimal, np.integer, np.floating)) and not isinstance(value, bool):
-        number = float(value)  # to the nearest; what overflows raises, and is `other`
+        number = float(value)  # rounds to nearest; overflow raises, and counts as `other`
     return number
 
 
@@ -234,7 +237,7 @@ def _place_weekday(codec: DaysOfTheWeek, written: DatesInText, zone: tzinfo, val
 
 
 def _place_time(codec: TimesOfDay, written: Sequence[TimeFormat | Instant], zone: tzinfo, value: object) -> int:
-    """Of a number, its hour; a day without a time begins at midnight, as sheets write it."""
+    """Return the index of a time of day; a number is an hour, and a date without a time is midnight, as in sheets."""
     seconds: int | None = None
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
@@ -261,7 +264,7 @@ def _days_in_text(codec: Days) -> DatesInText:
 
 
 def _first_read(written: Sequence[DateFormat | TimeFormat | Instant], text: str) -> date | int | None:
-    """What the first format that reads a text makes of it: a day, an instant, or seconds since midnight."""
+    """Return the result of the first format that reads a text: a day, an instant, or seconds since midnight."""
     return next((found for each in written if (found := each.read(text)) is not None), None)
 
 
@@ -270,7 +273,7 @@ def _seconds(clock: time) -> int:
 
 
 def _day(codec: Days, written: DatesInText, zone: tzinfo, value: object) -> object:
-    """The day of an entry, if it has one."""
+    """Return the day of an entry, or None if it has none."""
     day: object = None
     if isinstance(value, str):
         value = _first_read(written, value)
@@ -284,7 +287,7 @@ def _day(codec: Days, written: DatesInText, zone: tzinfo, value: object) -> obje
 
 
 def _day_of_instant(codec: Days, zone: tzinfo, value: datetime) -> date | None:
-    """Where days outside count too, it is the instant's day in UTC that must be a known one."""
+    """Return the local day of an instant; with `clamp`, clamped to the range if the day in UTC is a known one."""
     day = value.astimezone(zone).date()
     if not codec.clamp:
         return day
@@ -293,7 +296,7 @@ def _day_of_instant(codec: Days, zone: tzinfo, value: datetime) -> date | None:
 
 
 def is_missing(value: object) -> bool:
-    """Whether an entry is missing; NaN is, because pandas writes missing numbers so.
+    """Test whether an entry is missing; NaN is, because pandas writes missing numbers so.
 
     >>> [is_missing(x) for x in [None, float("nan"), Decimal("NaN"), "", 0, UNREADABLE]]
     [True, True, True, False, False, False]
@@ -306,7 +309,7 @@ def is_missing(value: object) -> bool:
 
 
 def clean_text(value: object) -> str | None:
-    """The text of one entry, or None where it has none; never raises, whatever the object does.
+    """Return the text of one entry, or None if it has none; never raises.
 
     >>> [clean_text(x) for x in ["M", 1.0, True, Decimal("2.00"), float("nan"), None]]
     ['M', '1', 'true', '2', None, None]

@@ -1,30 +1,29 @@
-"""How an entry becomes a cell, as a value: the few kinds of expressions from which every engine's query is made.
+"""Expression tree that maps an entry to an index; the queries of all engines are rendered from it.
 
-`placement` writes them, once for each way of reading and each type of column; a dialect renders them (`duckdb_dialect`,
-`postgres_dialect`, `spark_dialect`).  So they say what is meant, in no engine's words, and what every rendering has to
-keep:
+`placement` builds the expressions, for each codec and column type. A dialect renders them as SQL (`duckdb_dialect`,
+`postgres_dialect`, `spark_dialect`). The nodes are independent of any engine. Every rendering must keep these rules:
 
-- nothing fails: where an operand is nothing (NULL), or an operation has no result, the result is nothing;
-- whole numbers are exact (64 bits, where `wide` at least 81); `Real` numbers are float64, and each operation on them is
-  rounded once, to the nearest;
-- patterns are in the common part of Python's `re` and RE2, and match whole texts, ASCII digits only;
-- a text is looked at only where its length was asked for before: a pattern behind a `When` sees no other text.
+- nothing fails: if an operand is NULL, or an operation has no result, the result is NULL;
+- whole numbers are exact (64 bits, with `wide` at least 81); `Real` numbers are float64, and each operation on them is
+  rounded once, to nearest;
+- patterns use the common part of Python's `re` and RE2, and match whole texts; digits are ASCII;
+- a text is inspected only after its length was checked: a pattern inside a `When` sees no other text.
 
-The set is closed: a dialect that meets another node refuses it.
+The set of nodes is closed: a dialect refuses any other node.
 """
 
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeAlias
 
-# -- what is given, and constants --------------------------------------------------------------------------------------
+# -- inputs and constants ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Input:
-    """What a step is given: the entry as it stands in its column, or what the step before made of it.
+    """The argument of a step: the entry as stored in its column, or the result of the previous step.
 
-    `native` is the engine's own type of the column, opaque to all but its dialect.
+    `native` is the engine's own type of the column; only its dialect interprets it.
     """
 
     native: str = ""
@@ -32,7 +31,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Nothing:
-    """NULL, of the type that the expression would have: `whole` (also of times, in seconds) or `day`."""
+    """NULL of the type that the expression would have: `whole` (also for times, in seconds) or `day`."""
 
     of: str
 
@@ -47,7 +46,7 @@ class WholeLiteral:
 
 @dataclass(frozen=True)
 class Real:
-    """A float64 number, exactly that one; whole ones may be given as such."""
+    """An exact float64 constant; whole numbers may be given as int."""
 
     number: float | int
 
@@ -64,23 +63,23 @@ class Day:
 
 @dataclass(frozen=True)
 class AsText:
-    """The text of a decimal number, all digits of its type, with a point."""
+    """The text of a decimal number, with all digits of its type and a decimal point."""
 
     value: "Value"
 
 
 @dataclass(frozen=True)
 class AsBytes:
-    """The UTF-8 bytes of a text, of a whole number's shortest text, of `true` or `false`."""
+    """The UTF-8 bytes of a text, of the shortest text of a whole number, or of `true` or `false`."""
 
     value: "Value"
 
 
 @dataclass(frozen=True)
 class OwnText:
-    """The engine's own text of a floating-point number, in the fewest digits that tell it from all others of its type.
+    """The engine's own shortest text that identifies a floating-point number within its type.
 
-    Listed numbers that it is compared with are written by the same engine, so that exponents may look as they like.
+    The same engine writes the listed numbers that it is compared with, so the form of exponents does not matter.
     """
 
     number: Input
@@ -88,7 +87,7 @@ class OwnText:
 
 @dataclass(frozen=True)
 class Stripped:
-    """A text without blanks and tabs, or other marks, at its ends; of sound Unicode, which was asked for before."""
+    """A text without blanks and tabs, or other marks, at its ends; the text was checked to be valid Unicode."""
 
     text: "Value"
     marks: str = " \t"
@@ -96,7 +95,7 @@ class Stripped:
 
 @dataclass(frozen=True)
 class Folded:
-    """A text with each of the characters `old` replaced by the one at the same place of `new`; of sound Unicode."""
+    """A text with each character of `old` replaced by the one at its position in `new`; checked to be valid Unicode."""
 
     text: "Value"
     old: str
@@ -114,7 +113,7 @@ class Replaced:
 
 @dataclass(frozen=True)
 class FirstGroup:
-    """What the first group of a pattern matches; where the whole text does not match, an empty text or nothing."""
+    """The match of the first group of a pattern; an empty text or NULL if the whole text does not match."""
 
     text: "Value"
     pattern: str
@@ -125,7 +124,7 @@ class FirstGroup:
 
 @dataclass(frozen=True)
 class ToWhole:
-    """The whole number that a text or a number is; nothing where it is none, or does not fit."""
+    """The whole number that a text or a number equals; NULL if it is not whole or does not fit."""
 
     value: "Value"
     wide: bool = False
@@ -133,21 +132,21 @@ class ToWhole:
 
 @dataclass(frozen=True)
 class ToReal:
-    """The float64 that is nearest to a number or to the decimal text of one; nothing where it overflows."""
+    """The float64 nearest to a number or to its decimal text; NULL on overflow."""
 
     value: "Value"
 
 
 @dataclass(frozen=True)
 class Sound:
-    """A decimal number that has no more digits than its type, else nothing: bits can hold more."""
+    """A decimal number with no more digits than its type, else NULL: the stored bits can hold more."""
 
     value: Input
 
 
 @dataclass(frozen=True)
 class WrittenDay:
-    """The day that a text names by a pattern with three groups, which are year, month and day; nothing for no day."""
+    """The day that a text names by a pattern with groups for year, month and day; NULL if there is no such day."""
 
     text: "Value"
     pattern: str
@@ -158,8 +157,10 @@ class WrittenDay:
 
 @dataclass(frozen=True)
 class WrittenTime:
-    """The seconds since midnight that a text names by a pattern, whose groups hour, minute and second are numbers that
-    a clock shows; a group that is 0 or matches nothing counts 0; nothing where the text does not match.
+    """The seconds since midnight that a text names by a pattern; NULL if the text does not match.
+
+    The groups hour, minute and second are numbers that a clock can show. A group number of 0, or a group that matches
+    nothing, counts as 0.
     """
 
     text: "Value"
@@ -171,8 +172,9 @@ class WrittenTime:
 
 @dataclass(frozen=True)
 class Microseconds:
-    """Those from 1970 to a point in time, or from midnight to a time of day, rounded down; an instant's in UTC, others'
-    as the clock shows.
+    """Microseconds from 1970 to a point in time, or from midnight to a time of day, rounded down.
+
+    Instants are counted in UTC, all others as the clock shows.
     """
 
     moment: Input
@@ -180,9 +182,9 @@ class Microseconds:
 
 @dataclass(frozen=True)
 class OffsetAt:
-    """A time zone's offset in microseconds at an instant, from a table (from, offset) in seconds, in order.
+    """A time zone's offset in microseconds at an instant, from a sorted table of (from, offset) in seconds.
 
-    The first pair also holds before it.  A database's own time zones differ from one to the next: none is asked.
+    The first pair also applies before its start.  Time-zone data differ between databases, so they are not used.
     """
 
     instant: Input
@@ -191,7 +193,7 @@ class OffsetAt:
 
 @dataclass(frozen=True)
 class OffsetAtSecond:
-    """The offset in seconds at a number of seconds; `table` has pairs (from, offset), the first also before it."""
+    """The offset in seconds at a number of seconds; `table` has pairs (from, offset), the first also applies before."""
 
     seconds: "Value"
     table: tuple[tuple[int, int], ...]
@@ -199,21 +201,21 @@ class OffsetAtSecond:
 
 @dataclass(frozen=True)
 class DayOf:
-    """The day of a clock that shows so many microseconds since 1970."""
+    """The day of a clock that shows this number of microseconds since 1970."""
 
     microseconds: "Value"
 
 
 @dataclass(frozen=True)
 class SecondOfDay:
-    """The whole seconds since midnight of a clock that shows so many microseconds since 1970, or before it."""
+    """The whole seconds since midnight of a clock that shows this number of microseconds since 1970 (or before it)."""
 
     microseconds: "Value"
 
 
 @dataclass(frozen=True)
 class TimeAt:
-    """The point in time so many seconds after a day begins."""
+    """The point in time this number of seconds after a day begins."""
 
     day: date
     seconds: "Value"
@@ -221,14 +223,14 @@ class TimeAt:
 
 @dataclass(frozen=True)
 class MonthOf:
-    """The months from the year 0 to a day: 12 times its year, and those before its own."""
+    """The number of months from year 0 to a day: 12 times its year, plus the months before its own."""
 
     day: "Value"
 
 
 @dataclass(frozen=True)
 class FirstOfMonth:
-    """The first day of the month with this number, as `MonthOf` counts them."""
+    """The first day of the month with this number, numbered as in `MonthOf`."""
 
     month: "Value"
 
@@ -247,14 +249,14 @@ class Arithmetic:
 
 @dataclass(frozen=True)
 class Floor:
-    """The largest whole number below a real, as a real."""
+    """The largest whole number not above a real, as a real."""
 
     number: "Value"
 
 
 @dataclass(frozen=True)
 class Quotient:
-    """How often a positive whole number goes into one that is not negative."""
+    """A non-negative whole number divided by a positive one, rounded down."""
 
     number: "Value"
     by: int
@@ -262,7 +264,7 @@ class Quotient:
 
 @dataclass(frozen=True)
 class Remainder:
-    """What a positive whole number leaves of one that is not negative."""
+    """The remainder of a non-negative whole number modulo a positive one."""
 
     number: "Value"
     by: int
@@ -270,7 +272,7 @@ class Remainder:
 
 @dataclass(frozen=True)
 class Clamped:
-    """A number or a day, or the end of the range that is nearest to it."""
+    """A number or a day, clamped to a range."""
 
     number: "Value"
     low: WholeLiteral | Real | Day
@@ -286,7 +288,7 @@ class OneIf:
 
 @dataclass(frozen=True)
 class Unless:
-    """A whole number, or nothing where it is the given one."""
+    """A whole number, or NULL if it equals `excluded`."""
 
     number: "Value"
     excluded: int
@@ -294,7 +296,7 @@ class Unless:
 
 @dataclass(frozen=True)
 class Otherwise:
-    """A value; another one where it is nothing."""
+    """A value, or another one if it is NULL."""
 
     value: "Value"
     other: "Value"
@@ -302,7 +304,7 @@ class Otherwise:
 
 @dataclass(frozen=True)
 class When:
-    """A value where a condition holds, else nothing; where it does not hold, the value is not computed."""
+    """A value if a condition holds, else NULL; the value is not computed if the condition does not hold."""
 
     condition: "Condition"
     value: "Value"
@@ -310,7 +312,7 @@ class When:
 
 @dataclass(frozen=True)
 class NoLonger:
-    """Whether a text has at most so many bytes."""
+    """Whether a text has at most `most` bytes."""
 
     text: "Value"
     most: int
@@ -326,7 +328,7 @@ class Matches:
 
 @dataclass(frozen=True)
 class IsUnicode:
-    """Whether a text is sound UTF-8: bytes can be anything."""
+    """Whether a text is valid UTF-8: stored bytes can be anything."""
 
     text: "Value"
 
@@ -340,14 +342,14 @@ class IsFinite:
 
 @dataclass(frozen=True)
 class IsWhole:
-    """Whether a real has no fraction; what infinite ones and NaN answer does not matter."""
+    """Whether a real has no fraction; the result for infinities and NaN does not matter."""
 
     number: "Value"
 
 
 @dataclass(frozen=True)
 class ComparedEntry:
-    """`<` or `>=` of two numbers."""
+    """A comparison of two numbers: `<`, `>=` or `=`."""
 
     left: "Value"
     sign: str
@@ -365,8 +367,9 @@ class Between:
 
 @dataclass(frozen=True)
 class InDays:
-    """Whether a point in time lies in days from `first` to `last`, in UTC or on its clock; compared in its own type,
-    since no other may hold it.
+    """Whether a point in time lies in the days from `first` to `last`, in UTC or on its clock.
+
+    It is compared in its own type, because no other type may be able to hold it.
     """
 
     moment: Input
@@ -376,7 +379,7 @@ class InDays:
 
 @dataclass(frozen=True)
 class Both:
-    """Whether two conditions hold; the first is asked first."""
+    """Whether two conditions hold; the first is evaluated first."""
 
     first: "Condition"
     second: "Condition"

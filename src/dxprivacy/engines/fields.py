@@ -1,8 +1,8 @@
-"""The columns that records of a universe have, and how each entry is written: the inverse of `entries`.
+"""Describe the columns of the records of a universe, and write their entries: the inverse of `entries`.
 
-What is written here is read back, with the same policy, as exactly the cell it came from: values and ids as their
-texts, whole numbers as they are, numbers by the middle of their cell, dates as the policy's format writes them, and
-`other` as nothing, or as a text that is not listed where nothing is.
+Reading a written record back with the same policy gives exactly the same possible record. Values and ids are written as
+their texts, whole numbers unchanged, numbers as the middle of their bin, and dates in the policy's format. `other` is
+written as an empty text, or as an unlisted text if the empty text is listed.
 """
 
 import math
@@ -41,10 +41,10 @@ from dxprivacy.universe.universe import Universe
 
 @dataclass(frozen=True)
 class Field:
-    """One column: its name, what stands in it, and where the index of its entry is found in the number of a cell.
+    """One column: its name, its entries, and how to find the entry's index in the number of a possible record.
 
-    The attribute's index is cell // stride % size; the entry's is that // step % (number of entries), unless the
-    attribute's is `other`, the last one.
+    The attribute's index is cell // stride % size. The entry's index is that // step % (number of entries), unless the
+    attribute's index is that of `other`, the last one.
     """
 
     name: str
@@ -52,16 +52,16 @@ class Field:
     stride: int
     size: int
     step: int = 1
-    other: int = -1  # the attribute's index of `other`; -1 where it has none
+    other: int = -1  # the attribute's index of `other`; -1 if it has none
 
     def places(self, cells: Ints) -> Ints:
-        """The index of the entry in each of these cells; `entry.listed` where it is `other`."""
+        """Return the index of the entry in each possible record; `entry.listed` where it is `other`."""
         whole = cells // self.stride % self.size
         return np.where(whole == self.other, self.entry.listed, whole // self.step % self.entry.listed)
 
 
 def fields_of(universe: Universe) -> tuple[Field, ...]:
-    """The columns of the records of a universe, in the order of its attributes.
+    """Return the columns of the records of a universe, in the order of its attributes.
 
     >>> from dxprivacy.universe.attributes.integers import Integers
     >>> from dxprivacy.universe.attributes.series_of_numbers import Series
@@ -90,7 +90,7 @@ def fields_of(universe: Universe) -> tuple[Field, ...]:
 
 
 def texts_of(entry: Attribute, places: Iterable[int]) -> list[str]:
-    """How entries are written as text.
+    """Write entries as text.
 
     >>> from dxprivacy.universe.attributes.dates import Dates
     >>> from dxprivacy.universe.attributes.binned_numbers import Numbers
@@ -109,7 +109,7 @@ def _writer(codec: Codec) -> Callable[[int], str]:
             return lambda k: str(codec.low + k)
         case NumbersInCells():
             mark = NumberFormat.of(codec.format).decimal
-            return lambda k: _decimal(codec.start(k) + codec.step / 2).replace(".", mark)  # the middle of the cell
+            return lambda k: _decimal(codec.start(k) + codec.step / 2).replace(".", mark)  # the middle of the bin
         case Days():
             return lambda k: _day(codec.day(k), _first(codec.format), codec.timezone)
         case DaysOfTheWeek():
@@ -126,7 +126,9 @@ def _writer(codec: Codec) -> Callable[[int], str]:
 
 
 def whole_texts(entry: Attribute) -> list[int] | None:
-    """The listed texts as whole numbers, if all are such and 64 bits hold them; 007 is a text, since 7 is another.
+    """Return the listed texts as whole numbers, or None if one is not whole or needs more than 64 bits.
+
+    007 is a text, because 7 is another one.
 
     >>> from dxprivacy.universe.attributes.listed_values import Values
     >>> whole_texts(Values(name="wave", values=("1", "2"))), whole_texts(Values(name="code", values=("07",)))
@@ -139,7 +141,7 @@ def whole_texts(entry: Attribute) -> list[int] | None:
 
 
 def _nothing(entry: Attribute) -> str:
-    """What counts as `other`: an empty text, or another one that is not listed."""
+    """Return a text that counts as `other`: empty, or else one that is not listed."""
     text, place = "", entry_reader(entry.codec)
     while entry.texts and place(text) < entry.listed:
         text = OTHER if not text else f"{text}?"
@@ -147,13 +149,13 @@ def _nothing(entry: Attribute) -> str:
 
 
 def _decimal(number: Fraction) -> str:
-    """A number without exponent; where it has no end, as near as its float64."""
+    """Write a number without exponent; if its decimals do not end, as the nearest float64."""
     text = number_text(number)
     return text if "/" not in text else format(Decimal(repr(float(number))), "f")
 
 
 def _first(written: Written) -> str:
-    """The format in which entries are written: the first of several."""
+    """Return the format in which entries are written: the first of several, empty for ISO."""
     first = written if isinstance(written, str) else written[0]
     return "" if first == ISO else first
 
@@ -161,7 +163,7 @@ def _first(written: Written) -> str:
 def _day(day: date, written: str, timezone: str) -> str:
     if not written:
         return day.isoformat()
-    # The time of day is left out when it is read: any will do, where an offset is read one in the middle of the day.
+    # Reading ignores the time of day, so any will do; with an offset, noon is used.
     return _filled(written, datetime.combine(day, time(12 if "%z" in written else 0), zone_of(timezone)))
 
 
@@ -169,21 +171,21 @@ def _time(seconds: int, written: str, timezone: str) -> str:
     clock = time(seconds // 3600, seconds // 60 % 60, seconds % 60)
     if not written:
         return f"{clock:%H:%M:%S}" if clock.second else f"{clock:%H:%M}"
-    # The day is left out when it is read, unless an offset is: any will do.
+    # Reading ignores the day unless it reads an offset, so any will do.
     return _filled(written, datetime.combine(date(2024, 1, 1), clock, zone_of(timezone)))
 
 
 def _filled(written: str, moment: datetime) -> str:
-    """A moment in a format: where it has an offset in UTC, since %z has no seconds, and offsets long ago have some."""
-    has_zone = KNOWN_INSTANTS[0] <= moment.date() <= KNOWN_INSTANTS[1]  # other days are read from no instant
+    """Fill a format with a moment; with an offset, in UTC, because %z has no seconds and old offsets have some."""
+    has_zone = KNOWN_INSTANTS[0] <= moment.date() <= KNOWN_INSTANTS[1]  # days outside are not read from instants
     at = moment.astimezone(UTC) if "%z" in written and has_zone else moment
     pieces = {"%Y": f"{at.year:04d}", "%m": f"{at.month:02d}", "%d": f"{at.day:02d}", "%f": "0", "%z": "Z"}
     pieces |= {"%H": f"{at.hour:02d}", "%M": f"{at.minute:02d}", "%S": f"{at.second:02d}"}
     return re.sub("%.", lambda found: pieces[found[0]], written, flags=re.DOTALL)
 
 
-# -- How the cells of a histogram travel: attributes packed into as few 64-bit numbers as hold them --------------------
-# One number is enough for all but the largest universes; rows are grouped by it, which is faster than by many columns.
+# -- Packing: the attributes of a possible record in as few 64-bit numbers as hold them --------------------------------
+# One number is enough for all but the largest universes; grouping rows by it is faster than by many columns.
 
 
 _MOST = 1 << 62
@@ -191,7 +193,7 @@ _MOST = 1 << 62
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """The attributes of a universe, dealt out to numbers.
+    """The assignment of the attributes of a universe to packed 64-bit numbers.
 
     >>> from dxprivacy.universe.attributes.integers import Integers
     >>> wide = Universe([Integers(name=f"a{k}", low=1, high=2**20, has_other=False) for k in range(4)])
@@ -203,7 +205,7 @@ class Packing:
 
     @cached_property
     def numbers(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each number the attributes that it holds, with their strides; the last one fastest."""
+        """For each number, the attributes that it holds with their strides; the last one varies fastest."""
         groups: list[list[int]] = [[]]
         product = 1
         for axis, size in enumerate(self.universe.shape):
@@ -222,18 +224,18 @@ class Packing:
         return tuple(out)
 
     def pack(self, indices: Sequence[Ints]) -> list[Ints]:
-        """The numbers of many rows, from the value of each attribute."""
+        """Return the packed numbers of many rows, from the value of each attribute."""
         return [
             np.asarray(sum((indices[axis] * np.int64(stride) for axis, stride in held)), dtype=np.int64)
             for held in self.numbers
         ]
 
     def histogram(self, numbers: Sequence[Ints], counts: Ints) -> Histogram:
-        """From the numbers of some cells, and how many rows stand in each; a cell may occur several times."""
+        """Build a histogram from packed possible records and their row counts; a record may occur several times."""
         return Histogram(self.universe, (Occupied(self.universe, self.columns(numbers), counts),))
 
     def columns(self, numbers: Sequence[Ints]) -> dict[int, Ints]:
-        """The value of each attribute, from the numbers of many rows."""
+        """Return the value of each attribute, from the packed numbers of many rows."""
         shape = self.universe.shape
         return {
             axis: packed // stride % shape[axis]
@@ -242,13 +244,13 @@ class Packing:
         }
 
     def unfold(self, histogram: Histogram) -> tuple[list[Ints], Ints]:
-        """The other way round."""
+        """Return the packed numbers and row counts of a histogram: the inverse of `histogram`."""
         table = histogram.over(range(len(self.universe.shape)))
         return self.pack([table.along(axis) for axis in range(len(self.universe.shape))]), table.counts
 
 
 def together(universe: Universe, parts: Sequence[Histogram]) -> Histogram:
-    """The sum of histograms of different rows."""
+    """Return the sum of histograms of different rows."""
     packing = Packing(universe)
     unfolded = [packing.unfold(part) for part in parts]
     numbers = [np.concatenate([held[k] for held, _ in unfolded]) for k in range(len(packing.numbers))]
@@ -256,7 +258,7 @@ def together(universe: Universe, parts: Sequence[Histogram]) -> Histogram:
 
 
 def merged(numbers: Sequence[Ints], counts: Ints) -> tuple[list[Ints], Ints]:
-    """Each cell once."""
+    """Merge equal possible records: return each once, with the sum of its counts."""
     if len(numbers) == 1:
         cells, place = np.unique(numbers[0], return_inverse=True)
         found = [cells]

@@ -1,6 +1,6 @@
-"""Whether a schema fits a universe: which columns are wanted, where they are, what they must be able to hold.
+"""Check whether a schema fits a universe: which columns are needed, where they are, which types they must have.
 
-Everything here is decided by column names and types, which are public; no row is looked at.
+Everything here is decided by column names and types, which are public. Only `public_values` reads rows.
 """
 
 import re
@@ -35,11 +35,11 @@ _LONG = re.compile(f"-?[1-9][0-9]{{{MOST_DIGITS},}}")
 
 
 def require_countable(where: str, universe: Universe) -> None:
-    """Refuse a universe in which some row would have no cell."""
+    """Refuse a universe in which some row would match no possible record."""
     for attribute in universe.attributes:
         if not attribute.has_other:
             raise DataError(
-                f"attribute {attribute.name} has no “other”, so rows that fit no value would have no cell",
+                f"attribute {attribute.name} has no “other”, so rows that fit no value could not be counted",
                 where=where,
                 hints=[("has_other=True", f"lets {attribute.name} count such rows as “other”")],
             )
@@ -55,9 +55,9 @@ def find_columns(
     list_names: bool = True,
     hints: Sequence[Hint | str] = (),
 ) -> list[list[int]]:
-    """The positions of each attribute's columns, found by their exact names.
+    """Return the positions of each attribute's columns, found by their exact names.
 
-    `list_names=False` keeps the names out of the message, for when they may not be names at all.
+    `list_names=False` keeps the names out of the message, in case they are not names but data.
     """
     require_countable(where, universe)
     return [
@@ -88,13 +88,13 @@ def _find(where: str, names: Sequence[str], column: str, *, list_names: bool, mo
 
 
 def numbered_places(positions: Sequence[int]) -> str:
-    """Positions as people count columns, from 1.
+    """Write positions as people count columns, from 1.
 
     >>> numbered_places([1, 4, 6])
     '2, 5 and 7'
     """
-    told = [f"{position + 1:,}" for position in positions]
-    return " and ".join([*([", ".join(told[:-1])] if len(told) > 1 else []), told[-1]])
+    numbers = [f"{position + 1:,}" for position in positions]
+    return " and ".join([*([", ".join(numbers[:-1])] if len(numbers) > 1 else []), numbers[-1]])
 
 
 def check_kinds(where: str, universe: Universe, columns: Sequence[Sequence[Column]]) -> None:
@@ -111,17 +111,17 @@ def check_kinds(where: str, universe: Universe, columns: Sequence[Sequence[Colum
                         "release: they",
                         "count as “other”, and how many there are is private.",
                     ],
-                    hints=_mend(attribute, column, needs),
+                    hints=_fixes(attribute, column, needs),
                 )
 
 
 def find_keys(where: str, names: Sequence[str], people: People) -> list[int]:
-    """The positions of the columns that tell whose row it is."""
+    """Return the positions of the key columns."""
     return [_find(where, names, column, list_names=True, more=()) for column in people.key]
 
 
 def key_notes(columns: Sequence[Column]) -> list[str]:
-    """What entries of key columns of numbers mean, for columns whose type does not hold every whole number."""
+    """Explain numeric key columns whose type does not hold every whole number."""
     notes = []
     for column in columns:
         rounded = column.kind is ColumnKind.FLOAT or (column.inferred and column.kind is ColumnKind.WHOLE)
@@ -140,7 +140,7 @@ def key_notes(columns: Sequence[Column]) -> list[str]:
 
 
 def check_keys(where: str, columns: Sequence[Column]) -> None:
-    """Refuse keys whose declared type has no text that is the same in every source."""
+    """Refuse key columns whose declared type has no text that is the same in every source."""
     for column in columns:
         if column.kind not in _KEYS:
             raise DataError(
@@ -152,7 +152,7 @@ def check_keys(where: str, columns: Sequence[Column]) -> None:
 
 
 def _misfit(codec: Codec, kind: ColumnKind | None) -> str:
-    """What an attribute that is read so needs instead of this kind of column, or nothing."""
+    """Return what an attribute with this codec needs instead of this kind of column; empty if it fits."""
     if kind in _UNDECLARED:
         return ""
     match codec:
@@ -170,16 +170,16 @@ def _misfit(codec: Codec, kind: ColumnKind | None) -> str:
                 else "times of day"
             )
         case WholeNumbers() | NumbersInCells() | Coordinate():
-            # Numbers written as text may be read in several ways: the policy must say in which.
+            # Numbers written as text may be read in several ways: the policy must declare one.
             fits = kind in _NUMBERS or (kind is ColumnKind.TEXT and bool(codec.format))
             return "" if fits else "whole numbers" if isinstance(codec, WholeNumbers) else "numbers"
         case ListedTexts():
             texts = codec.places
-            # Numbers can never hold M or F: better refused than a release in which everybody is “other”.
+            # Numbers can never hold M or F: refusing is better than a release in which every record is “other”.
             if kind is ColumnKind.TRUTH:
                 return "" if {"true", "false"} & set(texts) else "text"
             if kind in _NUMBERS:
-                if any(map(_LONG.fullmatch, texts)):  # engines end at different numbers of this size
+                if any(map(_LONG.fullmatch, texts)):  # engines have different limits for numbers of this size
                     return f"text, for values of more than {MOST_DIGITS} digits"
                 decimals = kind is not ColumnKind.WHOLE and any(map(is_fraction, texts))
                 return "" if decimals or any(re.fullmatch("-?[0-9]+", text) for text in texts) else "text"
@@ -188,17 +188,16 @@ def _misfit(codec: Codec, kind: ColumnKind | None) -> str:
             assert_never(codec)
 
 
-def _mend(attribute: Attribute, column: Column, needs: str) -> list[Hint]:
+def _fixes(attribute: Attribute, column: Column, needs: str) -> list[Hint]:
     hints = [(f"store {column.name} as {needs}, or name another column in the policy", "")]
     if column.kind is ColumnKind.TEXT and needs.endswith("numbers"):
         hints.append(('format = "1234.5"', f"in the policy, if {attribute.name} is written as text: say how"))
     return hints
 
 
-# -- The different values of one column, for a curator who declares them public ----------------------------------------
-# This is the only way in which something is read from rows without the ledger, so it stands alone: it is called for
-# columns that were named with `dxp init --public`, never otherwise.  Errors may depend on such a column, but never
-# quote an entry.
+# -- The distinct values of one column, for a curator who declares them public -----------------------------------------
+# This is the only code that reads rows without the ledger.  It is called only for columns that were named with `dxp
+# init --public`.  Errors may depend on such a column, but never quote an entry.
 
 
 MOST_VALUES = 1_000
@@ -208,7 +207,7 @@ _BY_HAND = ('values = ["…", "…"]', "lists what you want to ask for")
 
 
 def public_values(source: Source, column: str) -> tuple[str | int, ...]:
-    """The values of a column that its curator declares public, sorted; whole numbers as numbers.
+    """Return the sorted values of a column that its curator declares public; whole numbers as numbers.
 
     Entries that no policy can list are left out and count as “other”: empty ones, ones with control characters, and the
     text “other” itself.
@@ -233,7 +232,7 @@ def public_values(source: Source, column: str) -> tuple[str | int, ...]:
 
 
 def _by_number(text: str) -> tuple[bool, int, str]:
-    """Numbers in their order, then texts in theirs.
+    """Sort key: numbers in numeric order, then texts.
 
     >>> sorted(["b", "10", "9"], key=_by_number)
     ['9', '10', 'b']
@@ -243,7 +242,7 @@ def _by_number(text: str) -> tuple[bool, int, str]:
 
 
 def _listable(source: Source, column: str) -> Column:
-    """The column in the schema, if its kind has values to list."""
+    """Return the column in the schema, if its kind has values to list."""
     columns = source.columns()
     named = [c for c in columns if c.name == column]
     if not named:

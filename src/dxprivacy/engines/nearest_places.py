@@ -1,16 +1,16 @@
-"""Which of many places is nearest to a row's coordinates: the same answer in every source, on every machine.
+"""Find the place nearest to a row's coordinates: the same answer in every source, on every machine.
 
-The definition is in whole numbers: of two places the nearer one is that whose distance is smaller, in a plane exactly,
-on the Earth by a certified fraction (`metrics.distances`: at most 2^-60 below the distance, worked out in Python's
-integers), and of equally near ones that which is listed first.  Floats only choose whom to compare: a tree over the
-places gives the two nearest in float64; where the second is farther than the first by more than floats can err, it is
-decided, and else all places as near as that are compared exactly.  So neither the machine's sine nor the order of the
+The definition uses exact arithmetic. Of two places, the nearer one has the smaller distance: exact in a plane, on the
+Earth a certified fraction (`metrics.distances`: at most 2^-60 below the distance, computed in Python's integers). Of
+equally near places, the one that is listed first wins. Floats only filter. A k-d tree over the places gives the two
+nearest in float64. If the second is farther than the first by more than the float error, the first is the answer.
+Otherwise all places within the float error are compared exactly. So neither the machine's sine nor the order of the
 rows ever decides.
 
-How much floats can err: a unit vector from degrees is within 4e-15 of the true one in each coordinate (an angle of up
-to 2 pi, rounded twice, and a sine or cosine within 4 ulp), hence a chord within 2e-14: `_CHORD` is five times that.  In
-a plane a distance is within 8 units of 2^-53 of itself, unless its square runs out of digits: all that are nearer than
-`_SMALL` are compared.
+Float error: a unit vector from degrees is within 4e-15 of the true one in each coordinate (an angle of up to 2 pi,
+rounded twice, and a sine or cosine within 4 ulp), hence a chord is within 2e-14; `_CHORD` is five times that. In a
+plane a distance has a relative error of at most 8 units of 2^-53, unless its square underflows: all places nearer than
+`_SMALL` are compared exactly.
 """
 
 from collections.abc import Iterator
@@ -26,15 +26,15 @@ from dxprivacy.universe.attributes.nearest_place import BOUNDS
 from dxprivacy.universe.reading.codecs import Surroundings
 
 BLOCK = 1 << 16
-"""Pairs of coordinates that are looked at together."""
+"""Pairs of coordinates that are processed together."""
 _CHORD = 1e-13
 _RELATIVE = 1e-14
 _SMALL = 1e-150
-_FAR = 1e-9  # within so much of the reach, the exact distance decides
+_FAR = 1e-9  # within this fraction of the reach, the exact distance decides
 
 
 class Locator:
-    """The places of one attribute, ready to be found.
+    """Search for the nearest of the places of one attribute.
 
     >>> at = np.array([[48.137, 11.575], [52.52, 13.405]])
     >>> locator = Locator(Surroundings(at, True, None))
@@ -45,7 +45,7 @@ class Locator:
     def __init__(self, surroundings: Surroundings) -> None:
         self.earth, self.reach = surroundings.earth, surroundings.reach
         self._listed = surroundings.coordinates
-        self._first = _first_of_each(self._listed)  # of several at one spot the first
+        self._first = _first_of_each(self._listed)  # the first of several at one spot
         self._spots = self._listed[self._first]
 
     @property
@@ -66,11 +66,11 @@ class Locator:
         return np.stack([np.cos(phi) * np.cos(lam), np.cos(phi) * np.sin(lam), np.sin(phi)], axis=1)
 
     def places(self, first: Floats, second: Floats) -> Ints:
-        """The index of the nearest place for each pair of numbers; whatever is no such pair has none."""
+        """Return the index of the nearest place for each pair of coordinates; `nowhere` if invalid or out of reach."""
         out: Ints = np.full(len(first), self.nowhere, dtype=np.int64)
         most = BOUNDS[self.earth]
         with np.errstate(invalid="ignore"):
-            sound = np.flatnonzero((np.abs(first) <= most[0]) & (np.abs(second) <= most[1]))  # NaN is no number
+            sound = np.flatnonzero((np.abs(first) <= most[0]) & (np.abs(second) <= most[1]))  # NaN compares false
         for start in range(0, len(sound), BLOCK):
             rows = sound[start : start + BLOCK]
             out[rows] = self._nearest(np.stack([first[rows], second[rows]], axis=1) + 0.0)  # -0.0 is 0.0
@@ -92,18 +92,18 @@ class Locator:
         return places
 
     def _by_exact_distance(self, at: Floats, spots: list[int]) -> int:
-        """Of some places the nearest, of equally near ones the first that is listed."""
+        """Return the nearest of some places; of equally near ones, the one that is listed first."""
         return min(spots, key=lambda spot: (self._exact(at, self._spots[spot]), self._first[spot]))
 
     def _exact(self, at: Floats, place: Floats) -> Fraction:
-        """What distances are compared by: certified radians on the Earth, exact squares in a plane."""
+        """Return the exact key of comparison: certified radians on the Earth, the squared distance in a plane."""
         one, other = (float(at[0]), float(at[1])), (float(place[0]), float(place[1]))
         if self.earth:
             return great_circle_floor(one, other)
         return sum(((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(one, other, strict=True)), Fraction(0))
 
     def _is_beyond(self, at: Floats, places: Floats) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-        """Whether the place is farther away than the reach."""
+        """Whether each place is farther away than the reach."""
         assert self.reach is not None
         reach = self.reach / (RADIUS_KM if self.earth else 1)
         distance = great_circle(at, places) if self.earth else euclidean(at, places)
@@ -114,13 +114,13 @@ class Locator:
 
 
 def _first_of_each(places: Floats) -> Ints:
-    """The first of those that share their coordinates, for each different pair; longitudes are taken as they are."""
+    """Return the sorted indices of the first place at each distinct pair of coordinates, as they are written."""
     _, first = np.unique(places + 0.0, axis=0, return_index=True)
     return np.sort(first).astype(np.int64)
 
 
 def located(surroundings: Surroundings, bits: list[Ints]) -> Ints:
-    """The places of many rows from the bits of their two numbers, each different pair looked up once."""
+    """Return the places of many rows from the bits of their coordinates; each distinct pair is looked up once."""
     first, second = (column.view(np.float64) for column in bits)
     locator = _locator(surroundings)
     out: Ints = np.full(len(first), locator.nowhere, dtype=np.int64)
@@ -133,7 +133,7 @@ def located(surroundings: Surroundings, bits: list[Ints]) -> Ints:
 
 @lru_cache(maxsize=4)
 def _locator(surroundings: Surroundings) -> Locator:
-    """The same for every block of rows."""
+    """Return the locator, cached for all blocks of rows."""
     return Locator(surroundings)
 
 

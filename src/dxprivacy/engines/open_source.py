@@ -1,4 +1,4 @@
-"""Which engine reads what: by the name of a file, or by the class of an object.  Opening reads no row."""
+"""Select the engine that reads given data, by file name or class of the object.  Opening reads no row."""
 
 import glob
 import itertools
@@ -22,13 +22,13 @@ from dxprivacy.wording import quoted
 if TYPE_CHECKING:
     from dxprivacy.engines.sql.duckdb.duckdb_database import Database
 
-# -- Several sources as one: their rows one after the other, their histogram the sum -----------------------------------
-# A row still goes to its cell by itself, in the source that it stands in.  What must hold for that is public: the same
-# columns everywhere, and no source twice, for then one record would be two rows.
+# -- Several sources as one: rows are concatenated, histograms are summed ----------------------------------------------
+# Each row is still mapped by itself, in its own source.  The conditions for that are public: all sources have the same
+# columns, and no source is given twice, because then one record would be two rows.
 
 
 class Joined:
-    """Sources with the same columns; their order, and that of the columns, has no meaning."""
+    """Sources with the same columns; the order of sources and columns does not matter."""
 
     def __init__(self, name: str, sources: Sequence[Source]) -> None:
         self.name = name
@@ -38,7 +38,7 @@ class Joined:
         names = [sorted(column.name for column in source.columns()) for source in known]
         for source, mine in zip(known, names, strict=True):
             if mine != names[0]:
-                # No names: the first line of a file without a header would be a record.
+                # The message lists no names: if the file has no header, its first line is a record.
                 raise DataError(
                     f"has other columns than {known[0].name}",
                     where=source.name,
@@ -46,7 +46,7 @@ class Joined:
                 )
 
     def columns(self) -> list[Column]:
-        """The schema of the first source; of one without a schema, its refusal."""
+        """Return the schema of the first source; raise if one of the sources has no schema."""
         telling = [source for source in self._sources if source.has_schema == self.has_schema]
         return telling[0].columns()
 
@@ -56,29 +56,29 @@ class Joined:
             source.check(universe)
 
     def rows(self) -> int:
-        """The number of rows of all."""
+        """Return the total number of rows."""
         return sum(source.rows() for source in self._sources)
 
     def count(self, universe: Universe) -> Histogram:
-        """How many rows of all fall into each cell."""
-        self.check(universe)  # of all, before the first is counted
+        """Count the rows of all sources for each possible record."""
+        self.check(universe)  # all schemas, before the first source is counted
         return together(universe, [source.count(universe) for source in self._sources])
 
     def people(self, universe: Universe) -> int:
-        """The number of people; who has rows in several of them is one."""
+        """Return the number of people; a person with rows in several sources counts once."""
         return self.keyed(universe).people(required(universe))
 
     def keyed(self, universe: Universe) -> KeyedRows:
-        """The rows of all by person and cell."""
+        """Count the rows of all sources by person and possible record."""
         self.check(universe)
         return KeyedRows.merged((source.keyed(universe) for source in self._sources), Packing(universe))
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:  # noqa: ARG002
-        """The kept rows by cell of some attributes."""
+        """Count the kept rows by the values of some attributes."""
         return self.keyed(universe).kept(required(universe)).onto(universe, axes)
 
     def distinct(self, column: str, max_rows: int) -> set[str] | None:
-        """The different texts of one column in all of them, not private; None if there are more."""
+        """Return the distinct texts of one column in all sources (not private); None if more than `max_rows`."""
         found: set[str] = set()
         for source in self._sources:
             texts = source.distinct(column, max_rows)
@@ -88,7 +88,7 @@ class Joined:
         return found
 
     def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
-        """Which entries count as `other`."""
+        """List the entries that count as `other`."""
         every = [source.others(universe, None) for source in self._sources]
         return [_together(parts, max_rows) for parts in zip(*every, strict=True)]
 
@@ -118,7 +118,7 @@ _groups = itertools.count(1)
 
 @dataclass(frozen=True)
 class _Together:
-    """What all parts of one source budget: the database for frames, and its like in the process apart."""
+    """What all parts of one source share: a database for frames, and a group number in the separate process."""
 
     database: "Database"
     group: int
@@ -127,10 +127,10 @@ class _Together:
 
 
 def open_source(data: object, *, file: FileFormat = PLAIN, spill: bool = True) -> Source:
-    """The data behind a path, a list of paths or a frame, ready to be checked and counted; opens it, reads no row.
+    """Open the data behind a path, a list of paths or a frame; reads no row.
 
-    `file` says how files of lines are written, and whether these and sheets have a header.
-    `spill=False` keeps rows that do not fit into memory off the disk; counting them then fails.
+    `file` declares the format of text files, and whether text files and sheets have a header. `spill=False` keeps rows
+    that do not fit into memory off the disk; counting them then fails.
     """
     from dxprivacy.engines.sql.duckdb.duckdb_database import Database
 
@@ -141,21 +141,21 @@ def open_source(data: object, *, file: FileFormat = PLAIN, spill: bool = True) -
 
 
 def open_data(data: object, universe: Universe, people: str | Path | None = None, *, spill: bool = True) -> Source:
-    """The data of a policy: its rows, and beside them the table of people that the policy names."""
+    """Open the data of a policy: its rows and, if the policy names one, the table of people."""
     rows = open_source(data, file=universe.file, spill=spill)
     if universe.people is None or universe.people.table is None:
         return rows
     if people is None:
         hints = [("--policy FILE", "the policy's own file names it"), ("[people.table]", "has a key data")]
-        raise DataError("where is the table of people? A ledger does not keep its place", hints=hints)
+        raise DataError("the table of people is not given; a ledger does not store its path", hints=hints)
     from dxprivacy.engines.beside_people import BesidePeople
 
-    # What is declared of servers holds for both tables: `[file]` is about the rows alone.
+    # Declarations about servers apply to both tables; the rest of `[file]` applies to the rows only.
     return BesidePeople(rows, open_source(people, file=universe.file.of_servers, spill=spill))
 
 
 def _open(data: object, together: _Together) -> Source:
-    """As `open_source`; all parts that need a database share one, which opens on first use."""
+    """Open data as `open_source` does; all parts that need a database share one, which opens on first use."""
     if isinstance(data, (str, os.PathLike)):
         return _open_path(os.fsdecode(data), together)
     if isinstance(data, (list, tuple)):
@@ -175,15 +175,15 @@ def _open(data: object, together: _Together) -> Source:
 
 
 def _open_path(given: str, together: _Together) -> Source:
-    """One file, one table of a file or a server, or all files of a pattern; a file of exactly this name comes first."""
+    """Open a file, a table of a file or server, or all files of a pattern; an existing file of this exact name wins."""
     from dxprivacy.engines.files import sheets
 
     if not _is_file(given):
         if has_secret(given) and not is_address(given):
             raise DataError(
-                "this looks like an address with a password, and is none that we know; it is not shown",
+                "this looks like an address with a password, but of an unknown kind; it is not shown",
                 where="--data",
-                hints=[("postgresql://user@host/database::table", "an address; the password stands in ~/.pgpass")],
+                hints=[("postgresql://user@host/database::table", "an address; store the password in ~/.pgpass")],
             )
         served = _open_served(given, together.file)
         if served is not None:
@@ -200,7 +200,7 @@ def _open_path(given: str, together: _Together) -> Source:
 
 
 def _open_served(given: str, declared: FileFormat) -> Source | None:
-    """A table that a server or a cluster counts, if a text is the address of one."""
+    """Return the source of a table on a server or cluster if the text is an address, else None."""
     if is_postgres(given):
         from dxprivacy.engines.sql.postgres.postgres_failures import address
         from dxprivacy.engines.sql.postgres.postgres_source import PostgresSource
@@ -227,7 +227,7 @@ def _open_several(given: Sequence[object], together: _Together, name: str = "") 
 
 
 def _leaves(given: Sequence[object]) -> Iterator[object]:
-    """What a list of paths, patterns and further lists comes to, one by one."""
+    """Flatten a list of paths, patterns and nested lists."""
     for part in given:
         if isinstance(part, (list, tuple)):
             yield from _leaves(part)
@@ -241,9 +241,9 @@ def _leaves(given: Sequence[object]) -> Iterator[object]:
 
 
 def _refuse_twice(given: Sequence[object]) -> None:
-    """One file twice would make two rows of every record, and half of the guarantee.
+    """Refuse a file that is given twice: every record would be two rows, and its privacy loss would double.
 
-    Nobody here can tell whether a table of a server holds the records of another one, or of a file.
+    Whether a table of a server holds the records of another table or file cannot be checked; it must be given alone.
     """
     if len(given) > 1 and any(map(_is_served, given)):
         raise DataError(
@@ -254,7 +254,7 @@ def _refuse_twice(given: Sequence[object]) -> None:
     for part in given:
         file, table = _place(part)
         before = seen.setdefault(file, set())
-        # Without a name it is the first sheet, whatever that is called.
+        # Without a name the first sheet is read, which may be the one that is named elsewhere.
         if table in before or (before and (not table or "" in before)):
             where = Path(part).name if isinstance(part, (str, os.PathLike)) else type(part).__name__
             raise DataError("is given twice", where=where, hints=["each record must be in the data once"])
@@ -262,7 +262,7 @@ def _refuse_twice(given: Sequence[object]) -> None:
 
 
 def _is_served(part: object) -> bool:
-    """Whether somebody else counts it: by its address, or by where its class comes from."""
+    """Whether a server or cluster counts the data, judged by its address or the module of its class."""
     if isinstance(part, (str, os.PathLike)):
         text = os.fsdecode(part)
         return is_address(text) and not _is_file(text)
@@ -270,16 +270,16 @@ def _is_served(part: object) -> bool:
 
 
 def _place(part: object) -> tuple[object, str]:
-    """What identifies a file, however it is called, and the table or sheet in it."""
+    """Return the identity of a file (device and inode) and the table or sheet in it."""
     if not isinstance(part, (str, os.PathLike)):
         return id(part), ""
     text = os.fsdecode(part)
     file, sign, table = text.rpartition(_TABLE)
     at, table = (Path(file), table.lower()) if sign and not _is_file(text) else (Path(text), "")
     if table and "." not in table and at.suffix.lower() in _DATABASES:
-        table = f"main.{table}"  # the schema that is meant where none is named
+        table = f"main.{table}"  # the default schema of DuckDB
     try:
-        stat = at.stat()  # names may differ where links lead to one file
+        stat = at.stat()  # not the path: several links may lead to one file
     except (OSError, ValueError):
         return text, table
     return (stat.st_dev, stat.st_ino), table
@@ -291,8 +291,8 @@ def _open_file(path: Path, part: str, together: _Together) -> Source:
     from dxprivacy.engines.frames import arrow_data
 
     ending = path.suffix.lower()
-    # A file of JSON lines may have no row: where the number of rows is private, that must not show.
-    # So may a file without a header.
+    # A file of JSON lines, or one without a header, may have no rows: if the number of rows is private, that must not
+    # show.
     _refuse_unreadable(path, may_be_empty=ending in json_lines.ENDINGS or not together.file.has_header)
     if ending in line_files.COMPRESSIONS:
         ending = Path(path.stem).suffix.lower()
@@ -320,7 +320,7 @@ def _unknown(path: Path, hints: list[Hint]) -> DataError:
     from dxprivacy.engines.files.line_files import COMPRESSIONS
 
     ending = "".join(path.suffixes[-2:]) if path.suffix.lower() in COMPRESSIONS else path.suffix
-    what = f"the ending “{ending}” is not known" if ending else "the file has no ending that tells its format"
+    what = f"the ending “{ending}” is not known" if ending else "the file has no ending that shows its format"
     return DataError(what, where=path.name, details=_KNOWN, hints=hints)
 
 
@@ -332,7 +332,7 @@ def _is_file(given: str) -> bool:
 
 
 def _refuse_unreadable(path: Path, *, may_be_empty: bool) -> None:
-    """Say plainly what is wrong with a path, before an engine says it in its own way."""
+    """Refuse an unreadable path with a plain message, before an engine fails on it."""
     what = ""
     hints: list[Hint | str] = []
     try:

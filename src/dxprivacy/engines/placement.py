@@ -1,10 +1,10 @@
-"""How an entry becomes a cell, written once for all engines: from a way of reading and a type of column to expressions.
+"""Map an entry to an index, written once for all engines: from a codec and a column type to expressions.
 
-Three steps for each column, so that nothing is computed twice: what stands there is *parsed*, kept if it lies *inside*
-the attribute's range, and *placed* in plain arithmetic; nothing is what has no place.  Listed texts have no arithmetic:
-what was parsed is looked up.  The rules are those of `entries`, which reads what Python reads.
+Each column takes three steps, so that nothing is computed twice. The entry is *parsed*, kept if it lies *inside* the
+attribute's range, and *placed* in plain arithmetic; NULL has no place. Listed texts need no arithmetic: the parsed text
+is looked up. The rules are those of `entries`, which reads entries in Python.
 
-Text is looked at only up to a length that the policy gives: what is longer has no place.
+Text is inspected only up to a length that is public (fixed, or of the longest listed text); longer text has no place.
 """
 
 from collections.abc import Sequence
@@ -92,35 +92,36 @@ _EPOCH = date(1970, 1, 1)
 _DAY_SECONDS = 86_400
 _DAY = _DAY_SECONDS * 10**6  # microseconds
 _DECIMALS = r"(-?[0-9]+\.[0-9]*[1-9])0*"
-_MOST_WHOLE = 10**24 - 1  # as many digits as a whole number may have
+_MOST_WHOLE = 10**24 - 1  # the most digits that a whole number may have
 
 
 @dataclass(frozen=True)
 class Read:
-    """One column that an attribute reads: how, what it is, and its name in a query."""
+    """One column that an attribute reads: its codec, its schema, and its name in a query."""
 
     codec: Codec
     column: Column
     raw: str
-    beside: "Read | None" = None  # the second of two coordinates, which are looked up together with this one
-    alone: bool = False  # looked up by a query of its own, where so many joins would be too many for the engine
+    beside: "Read | None" = None  # the second of two coordinates, looked up together with this one
+    alone: bool = False  # looked up without a join, because the engine cannot join so many tables
 
     @property
     def is_joined(self) -> bool:
-        """Whether what was parsed is looked up among listed texts; otherwise its place is computed."""
+        """Whether the parsed entry is looked up among listed texts; otherwise its place is computed."""
         return isinstance(self.codec, ListedTexts) and self.column.kind is not ColumnKind.OBJECT
 
     @property
     def is_grouped_raw(self) -> bool:
-        """Whether rows are grouped by what is written, and placed afterwards: of text that is read by a pattern.
+        """Whether rows are grouped by the raw entry and placed afterwards: for text that is read by a pattern.
 
-        A pattern takes fifty times as long as a group; all else is placed first, so that the time tells less.
+        A pattern takes fifty times as long as grouping.  All else is placed first, so that the running time reveals
+        less.
         """
         return self.column.kind in TEXTS and not self.is_joined
 
     @property
     def merges_nothing(self) -> bool:
-        """Whether different entries in the range have different places: there are as many groups before as after."""
+        """Whether different entries in the range have different places, so that placing merges no groups."""
         match self.codec:
             case WholeNumbers():
                 return self.column.kind is ColumnKind.WHOLE
@@ -131,9 +132,9 @@ class Read:
 
 
 def parsed(codec: Codec, column: Column) -> Value:
-    """First step: the number, the day or the bytes of the text in a column."""
+    """Return the first step: the number, the day or the bytes of the text in a column."""
     entry = Input(column.native)
-    if column.kind is ColumnKind.OBJECT:  # placed already, entry by entry
+    if column.kind is ColumnKind.OBJECT:  # already placed, entry by entry
         return Unless(entry, NOWHERE if isinstance(codec, Coordinate) else codec.listed)
     match codec:
         case WholeNumbers():
@@ -153,14 +154,15 @@ def parsed(codec: Codec, column: Column) -> Value:
 
 
 def _listed(column: Column, codec: ListedTexts) -> Value:
-    """What is looked up for an entry; numbers and truths have no blanks, and no capitals."""
+    """Return the key that is looked up for an entry; numbers and booleans have no blanks and no capitals."""
     entry, spelling = Input(column.native), codec.spelling
     if column.kind not in TEXTS:
         fraction = _fraction(column) if any(map(is_fraction, codec.places)) else None
         return text_of(column) if fraction is None else Otherwise(text_of(column), AsBytes(fraction))
     if not spelling.changes_entries:
         return When(NoLonger(entry, longest(codec.places)), text_of(column))
-    # Nothing before, not a condition around: the engine itself stops where it takes apart text that is not Unicode.
+    # Other text becomes NULL here, before it is stripped or folded: inside a condition around the whole, the engine
+    # itself would still fail on text that is not Unicode.
     text: Value = When(Both(NoLonger(entry, LONGEST_TEXT), IsUnicode(entry)), entry)
     if spelling.trim:
         text = Stripped(text, BLANKS)
@@ -169,7 +171,7 @@ def _listed(column: Column, codec: ListedTexts) -> Value:
 
 
 def _fraction(column: Column) -> Value | None:
-    """The text of a number that is not whole, without zeros behind it; None where the type has no such numbers."""
+    """Return the text of a number that is not whole, without trailing zeros; None if the type has no such numbers."""
     entry = Input(column.native)
     if column.kind is ColumnKind.FLOAT:
         return When(IsFinite(entry), OwnText(entry))
@@ -180,7 +182,7 @@ def _fraction(column: Column) -> Value | None:
 
 
 def text_of(column: Column) -> Value:
-    """What is compared with listed texts; as bytes, since text in the data need not be UTF-8."""
+    """Return the value that is compared with listed texts; as bytes, because stored text need not be UTF-8."""
     if column.kind in (*TEXTS, ColumnKind.TRUTH):
         return AsBytes(Input(column.native))
     if not column.inferred or column.kind not in (ColumnKind.WHOLE, ColumnKind.FLOAT):
@@ -190,23 +192,23 @@ def text_of(column: Column) -> Value:
 
 
 def key_text(column: Column) -> Value:
-    """The canonical text of an entry of a key column; nothing where it is missing or unusable.
+    """Return the canonical text of an entry of a key column; NULL if it is missing or unusable.
 
-    The rules are those of `contribution_bounding.key_part`.  Any float may be a whole number that was rounded before
-    it got here.
+    The rules are those of `contribution_bounding.key_part`. Any float may be a whole number that was rounded before it
+    got here.
     """
     return text_of(replace(column, inferred=True) if column.kind is ColumnKind.FLOAT else column)
 
 
 def inside(codec: Codec, column: Column) -> Value:
-    """Second step: what was parsed, if it lies in the range; whole numbers and days are counted from its start."""
+    """Return the second step: the parsed value if it lies in the range; whole numbers and days count from its start."""
     value = Input()
     if column.kind is ColumnKind.OBJECT:
         return value
     match codec:
-        case Days() if _is_told_in_seconds(column, codec):
+        case Days() if _is_in_seconds(column, codec):
             return _inside_in_zone(codec)
-        case TimesOfDay(low, high) if _is_told_in_seconds(column, codec):
+        case TimesOfDay(low, high) if _is_in_seconds(column, codec):
             time = _time_in_zone(codec)
             positive = Both(_NO_LESS_THAN_0, Between(time, WholeLiteral(low), WholeLiteral(high - 1)))
             return When(positive, Arithmetic(time, "-", WholeLiteral(low)))
@@ -216,7 +218,7 @@ def inside(codec: Codec, column: Column) -> Value:
         case DaysOfTheWeek():
             return inside(codec.days, column)
         case TimesOfDay(low, high):
-            unit = 3600 if column.kind in NUMBERS else 1  # by their hours
+            unit = 3600 if column.kind in NUMBERS else 1  # numbers are hours
             known = Between(value, WholeLiteral(low // unit), WholeLiteral(high // unit - 1))
             return When(known, Arithmetic(value, "-", WholeLiteral(low // unit)))
         case WholeNumbers(low, high, clamp):
@@ -229,7 +231,8 @@ def inside(codec: Codec, column: Column) -> Value:
             bounds = Real(codec.ends[0]), Real(codec.ends[1])
             if codec.clamp:
                 return When(IsFinite(value), Clamped(value, *bounds))
-            # Asked first: an engine may drop a comparison that holds by a file's statistics, and those leave NaN out.
+            # Finiteness first: an engine may drop a comparison that file statistics prove, and statistics leave NaN
+            # out.
             return When(Both(IsFinite(value), Between(value, *bounds)), value)
         case Coordinate():
             return When(Both(IsFinite(value), Between(value, Real(-codec.most), Real(codec.most))), value)
@@ -240,12 +243,12 @@ def inside(codec: Codec, column: Column) -> Value:
 
 
 def place(codec: Codec, column: Column) -> Value:
-    """Third step: the index of a value that lies in the range."""
+    """Return the third step: the index of a value that lies in the range."""
     if column.kind is ColumnKind.OBJECT:
         return Input()
     match codec:
         case NumbersInCells():
-            return _cell(codec)
+            return _bin(codec)
         case Days() if codec.step.size > 1:
             return Quotient(Input(), codec.step.size)
         case DaysOfTheWeek():
@@ -258,7 +261,7 @@ def place(codec: Codec, column: Column) -> Value:
 
 
 def short(column: Column) -> Value:
-    """A text that is short enough to be looked at."""
+    """Return a text, or NULL if it is too long to be inspected."""
     entry = Input(column.native)
     return When(NoLonger(entry, LONGEST_TEXT), entry)
 
@@ -280,7 +283,7 @@ def _whole(column: Column, *, wide: bool, written: Written = "") -> Value:
 
 
 def _plain(text: Value, written: NumberFormat) -> Value:
-    """A number written as text, with a point before its decimals and nothing between its thousands."""
+    """Normalize a number written as text: a decimal point and no thousands separators."""
     plain: Value = Stripped(text)
     if written.thousands:
         plain = Replaced(plain, written.thousands, "")
@@ -288,7 +291,7 @@ def _plain(text: Value, written: NumberFormat) -> Value:
 
 
 def _number(column: Column, codec: NumbersInCells | Coordinate) -> Value:
-    """The nearest float64 to a number."""
+    """Return the nearest float64 to a number."""
     entry = Input(column.native)
     if column.kind in TEXTS:
         written = NumberFormat.of(codec.format)
@@ -298,12 +301,12 @@ def _number(column: Column, codec: NumbersInCells | Coordinate) -> Value:
     return ToReal(entry)
 
 
-def _cell(codec: NumbersInCells) -> Value:
-    """The cell of a float64 number inside the range.
+def _bin(codec: NumbersInCells) -> Value:
+    """Return the bin of a float64 number inside the range.
 
-    Cell k starts at (a + k b) / c.  With |a + k b| and c below 2^50 all numerators are exact in float64, and the
+    Bin k starts at (a + k b) / c.  With |a + k b| and c below 2^50 all numerators are exact in float64, and the
     estimate floor((v c - a) / b) is off by one at most: the product and the difference err by less than 1/4 each.
-    Comparing v with the starts of that cell and of the next, each one correctly rounded division, repairs it.
+    Comparing v with the starts of that bin and of the next, each one correctly rounded division, corrects it.
     """
     v = Input()
     a, b, c = (Real(x) for x in codec.grid)
@@ -314,12 +317,11 @@ def _cell(codec: NumbersInCells) -> Value:
 
     ahead = OneIf(ComparedEntry(v, ">=", start(Arithmetic(guess, "+", Real(1)))))
     behind = OneIf(ComparedEntry(v, "<", start(guess)))
-    at_end = OneIf(ComparedEntry(v, ">=", Real(codec.ends[1])))  # the upper end belongs to the last cell
+    at_end = OneIf(ComparedEntry(v, ">=", Real(codec.ends[1])))  # the upper end belongs to the last bin
     return Arithmetic(Arithmetic(Arithmetic(ToWhole(guess), "+", ahead), "-", behind), "-", at_end)
 
 
 def _day(column: Column, codec: Days) -> Value:
-    """The day of an entry."""
     entry = Input(column.native)
     if column.kind is ColumnKind.DATE:
         return entry
@@ -332,7 +334,7 @@ def _day(column: Column, codec: Days) -> Value:
     if column.kind is ColumnKind.INSTANT:
         near = _shifted(codec.first, -2), _shifted(codec.last, 2)
         moment: Value = Microseconds(entry)
-        if codec.clamp:  # in no zone can what lies outside of them be a day of the range
+        if codec.clamp:  # outside these bounds, no time zone gives a day of the range
             moment = Clamped(moment, *(WholeLiteral((day - _EPOCH).days * _DAY) for day in near))
         day = DayOf(Arithmetic(moment, "+", OffsetAt(entry, offsets(codec))))
         return When(InDays(entry, *(codec.known if codec.clamp else near)), day)
@@ -340,7 +342,7 @@ def _day(column: Column, codec: Days) -> Value:
 
 
 def _time(column: Column, codec: TimesOfDay) -> Value:
-    """The time of day of an entry in seconds, of a number in hours."""
+    """Return the time of day of an entry in seconds; for a numeric column, in hours."""
     entry = Input(column.native)
     if column.kind in TEXTS:
         formats = time_formats(codec.format, zoned=bool(codec.timezone), whole_hours=codec.whole_hours)
@@ -361,16 +363,16 @@ def _time(column: Column, codec: TimesOfDay) -> Value:
 
 
 def _first_of(values: Sequence[Value]) -> Value:
-    """The first that is there."""
+    """Return the first value that is not NULL."""
     return reduce(lambda later, value: Otherwise(value, later), reversed(values))
 
 
-# Text may hold instants, told by their offset, and clock times, told as they are.  The first step makes one number of
-# both: twice the seconds since 0001-01-01 (in UTC), and for what the clock says one more; the second step knows from
-# this whether an offset of the time zone is to be added.  So patterns are matched once for each different text.
+# Text may hold instants (with an offset) and clock times (without one).  The first step encodes both in one number:
+# twice the seconds since 0001-01-01 (in UTC for instants), plus one for clock times.  The second step sees from the
+# parity whether to add the offset of the time zone.  So patterns are matched once for each distinct text.
 
 
-def _is_told_in_seconds(column: Column, codec: Days | TimesOfDay) -> bool:
+def _is_in_seconds(column: Column, codec: Days | TimesOfDay) -> bool:
     if column.kind not in TEXTS or not codec.timezone:
         return False
     read = time_formats if isinstance(codec, TimesOfDay) else date_formats
@@ -396,12 +398,12 @@ def _clock(seconds: Value) -> Value:
 
 
 def _day_number(day: Value) -> Value:
-    """How many days after 0001-01-01, in 64 bits."""
+    """Return the number of days since 0001-01-01, in 64 bits."""
     return ToWhole(Arithmetic(day, "-", Day(date.min)))
 
 
 def _instant(column: Column, written: Instant) -> Value:
-    """Twice the seconds of an instant in text."""
+    """Return twice the seconds of an instant in text."""
     text = short(column)
 
     def number(pattern: str, seconds: int) -> Value:
@@ -425,23 +427,23 @@ def _seconds_of_days(days: tuple[date, date]) -> tuple[WholeLiteral, WholeLitera
     return WholeLiteral(first * _DAY_SECONDS), WholeLiteral((last + 1) * _DAY_SECONDS - 1)
 
 
-_TOLD = Quotient(Input(), 2)
+_SECONDS = Quotient(Input(), 2)
 _BY_THE_CLOCK, _BY_OFFSET = (ComparedEntry(Remainder(Input(), 2), "=", WholeLiteral(k)) for k in (1, 0))
-_NO_LESS_THAN_0 = ComparedEntry(Input(), ">=", WholeLiteral(0))  # before 0001-01-01 in UTC nothing is known
+_NO_LESS_THAN_0 = ComparedEntry(Input(), ">=", WholeLiteral(0))  # instants before 0001-01-01 in UTC are unknown
 
 
 def _offset(codec: Days) -> Value:
-    """The offset of the time zone at an instant of the first step, if its day is known."""
+    """Return the offset of the time zone at an instant from the first step; NULL if its day is not known."""
     since = (_EPOCH - date.min).days * _DAY_SECONDS
     table = tuple((start + since, offset) for start, offset in offsets(codec))
-    known = Both(_BY_OFFSET, Between(_TOLD, *_seconds_of_days(KNOWN_INSTANTS)))
-    return When(known, OffsetAtSecond(_TOLD, table))
+    known = Both(_BY_OFFSET, Between(_SECONDS, *_seconds_of_days(KNOWN_INSTANTS)))
+    return When(known, OffsetAtSecond(_SECONDS, table))
 
 
 def _inside_in_zone(codec: Days) -> Value:
-    """The second step, for days in text of which some are instants: as `inside` has them, once they are days."""
-    clock = When(Both(_BY_THE_CLOCK, Between(_TOLD, *_seconds_of_days(codec.known))), WholeLiteral(0))
-    local: Value = Arithmetic(_TOLD, "+", Otherwise(clock, _offset(codec)))
+    """Return the second step for text that may hold instants, with the same result as `inside` for days."""
+    clock = When(Both(_BY_THE_CLOCK, Between(_SECONDS, *_seconds_of_days(codec.known))), WholeLiteral(0))
+    local: Value = Arithmetic(_SECONDS, "+", Otherwise(clock, _offset(codec)))
     ends = _seconds_of_days((codec.first, codec.last))
     known = Between(local, *(_seconds_of_days((date.min, date.max)) if codec.clamp else ends))
     inside = Clamped(local, *ends) if codec.clamp else local
@@ -450,14 +452,14 @@ def _inside_in_zone(codec: Days) -> Value:
 
 
 def _time_in_zone(codec: TimesOfDay) -> Value:
-    """The time of day of the first step, for text of which some are instants."""
-    known = Between(_TOLD, *_seconds_of_days((codec.days.first, codec.days.last)))
-    local = Arithmetic(_TOLD, "+", _offset(codec.days))
-    return Otherwise(When(_BY_THE_CLOCK, _TOLD), When(known, Remainder(local, _DAY_SECONDS)))
+    """Return the time of day in seconds from the first step, for text that may hold instants."""
+    known = Between(_SECONDS, *_seconds_of_days((codec.days.first, codec.days.last)))
+    local = Arithmetic(_SECONDS, "+", _offset(codec.days))
+    return Otherwise(When(_BY_THE_CLOCK, _SECONDS), When(known, Remainder(local, _DAY_SECONDS)))
 
 
 def _since(day: Value, codec: Days) -> Value:
-    """How many days, or months, after the first one."""
+    """Return the number of days, or months, since the first day of the range."""
     if codec.step.months:
         return Arithmetic(MonthOf(day), "-", WholeLiteral(month_number(codec.first)))
     return Arithmetic(day, "-", Day(codec.first))
@@ -471,7 +473,7 @@ def _shifted(day: date, days: int) -> date:
 
 
 def entry_at(codec: WholeNumbers | NumbersInCells | Days | DaysOfTheWeek | TimesOfDay) -> Value:
-    """The other way round, for records that are written: the entry at a place, numbers in cells by their middle."""
+    """Return the entry at an index, the inverse for written records; the entry of a bin is its middle."""
     k = Input()
     match codec:
         case WholeNumbers(low):
@@ -486,7 +488,8 @@ def entry_at(codec: WholeNumbers | NumbersInCells | Days | DaysOfTheWeek | Times
         case TimesOfDay(low, _, step):
             return TimeAt(A_MONDAY, Arithmetic(WholeLiteral(low), "+", Arithmetic(k, "*", WholeLiteral(step))))
         case NumbersInCells():
-            # The middle of cell k is (2a + (2k + 1) b) / 2c, all of them exact in float64: one rounding, the nearest.
+            # The middle of bin k is (2a + (2k + 1) b) / 2c.  Both operands are exact in float64: one rounding, to
+            # nearest.
             a, b, c = codec.grid
             doubled = Arithmetic(WholeLiteral(2 * a + b), "+", Arithmetic(k, "*", WholeLiteral(2 * b)))
             return Arithmetic(ToReal(doubled), "/", Real(2 * c))

@@ -1,6 +1,6 @@
-"""Counting in Python: rows as entries, each placed by its own reader.
+"""Count in Python: a reader maps each entry of a row to its index.
 
-Sources that Python reads (lines, sheets) offer their rows as blocks of columns; everything else is here.
+Sources that Python reads (lines, sheets) provide their rows as blocks of columns; everything else is here.
 """
 
 from abc import ABC, abstractmethod
@@ -47,8 +47,9 @@ _STEP = 86_400  # no zone has ever changed its offset twice within a day
 
 
 def offsets(days: Days) -> tuple[tuple[int, int], ...]:
-    """(from, offset) in seconds, in order: the offset of local time from UTC, for all instants within two days of the
-    attribute's range; the first pair also holds before it.
+    """Return the offsets of local time from UTC as sorted pairs (from, offset) in seconds.
+
+    They hold for all instants within two days of the attribute's range; the first pair also holds before it.
 
     >>> from datetime import date
     >>> offsets(Days(date(2026, 6, 1), date(2026, 12, 31), "Europe/Berlin"))
@@ -96,9 +97,9 @@ _MERGED = 16  # blocks at a time
 
 @dataclass(frozen=True)
 class PlacedBlock:
-    """Some rows: how often each of them stands there, and the entries of each wanted column.
+    """A block of rows: how often each row occurs, and the entries of each wanted column.
 
-    Entries are hashable, and equal ones are alike to every reader (True is not 1).
+    Entries are hashable, and every reader treats equal entries alike (True is not 1).
     """
 
     times: Ints
@@ -106,14 +107,14 @@ class PlacedBlock:
 
 
 class PlacedSource(ABC):
-    """A source whose rows are placed entry by entry."""
+    """A source whose rows are mapped entry by entry."""
 
     name: str
     has_schema = True
 
     @abstractmethod
     def columns(self) -> list[Column]:
-        """The schema; reads no row."""
+        """Return the schema; reads no row."""
 
     @abstractmethod
     def check(self, universe: Universe) -> None:
@@ -121,14 +122,14 @@ class PlacedSource(ABC):
 
     @abstractmethod
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
 
     @abstractmethod
     def blocks(self, universe: Universe) -> Iterator[PlacedBlock]:
-        """All rows, some at a time; a column for each one that the attributes read, in that order."""
+        """Yield all rows in blocks; a block has one column for each column that the attributes read, in that order."""
 
     def count(self, universe: Universe) -> Histogram:
-        """How many rows fall into each cell."""
+        """Count the rows of each possible record."""
         packing = Packing(universe)
         numbers: list[Ints] = [np.zeros(0, dtype=np.int64) for _ in packing.numbers]
         counts: Ints = np.zeros(0, dtype=np.int64)
@@ -138,7 +139,7 @@ class PlacedSource(ABC):
         return packing.histogram(numbers, counts)
 
     def people(self, universe: Universe) -> int:
-        """The number of people."""
+        """Return the number of people."""
         self.check(universe)
         found: dict[str, int] = {}
         people = required(universe)
@@ -151,7 +152,7 @@ class PlacedSource(ABC):
         return people_in_all(len(found), without_key, people)
 
     def keyed(self, universe: Universe) -> KeyedRows:
-        """All rows by person and cell."""
+        """Count the rows by person and possible record."""
         packing, people = Packing(universe), required(universe)
         self.check(universe)
         places = _Places(universe)
@@ -167,11 +168,11 @@ class PlacedSource(ABC):
         return KeyedRows.merged(parts, packing)
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:  # noqa: ARG002
-        """The kept rows by cell of some attributes."""
+        """Count the kept rows by the values of some attributes."""
         return self.keyed(universe).kept(required(universe)).onto(universe, axes)
 
     def distinct(self, column: str, max_rows: int) -> set[str] | None:
-        """The different texts of one column, not private; None if there are more."""
+        """Return the distinct texts of one column (not private); None if there are more than `max_rows`."""
         found: set[str] = set()
         for block in self.blocks(Universe([_as_text(column)])):
             texts = {clean_text(entry) for entry in set(block.columns[0])}
@@ -181,7 +182,7 @@ class PlacedSource(ABC):
         return found
 
     def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
-        """Which entries count as `other`."""
+        """List the entries that count as `other`."""
         found: list[Counter[tuple[object, ...]]] = [Counter() for _ in universe.attributes]
         for block, indices in self._placed(universe):
             for attribute, index, read, counter in zip(
@@ -192,7 +193,7 @@ class PlacedSource(ABC):
         return [_listed(a, counter, max_rows) for a, counter in zip(universe.attributes, found, strict=True)]
 
     def _placed(self, universe: Universe) -> Iterator[tuple[PlacedBlock, list[Ints]]]:
-        """Each block with the index of its rows, attribute by attribute."""
+        """Yield each block with the indices of its rows, attribute by attribute."""
         self.check(universe)
         places = _Places(universe)
         for block in self.blocks(universe):
@@ -200,7 +201,7 @@ class PlacedSource(ABC):
 
 
 class _Places:
-    """The index of rows, attribute by attribute."""
+    """The mapping of rows to indices, attribute by attribute."""
 
     def __init__(self, universe: Universe) -> None:
         self._universe = universe
@@ -209,7 +210,7 @@ class _Places:
         ]
 
     def of(self, columns: list[Entries]) -> list[Ints]:
-        """From the entries of each column that the attributes read, in that order."""
+        """Return the indices of rows from the entries of each column that the attributes read, in that order."""
         indices: list[Ints] = []
         by_attribute = zip(
             self._universe.attributes, self._readers, _by_attribute(self._universe, columns), strict=True
@@ -224,26 +225,26 @@ class _Places:
 
 
 def _as_text(column: str) -> Values:
-    """An attribute that reads a column, for those who want its entries only."""
+    """Return an attribute that reads a column, to get the raw entries."""
     return Values(name=f"text of {column}", column=column, values=("",))
 
 
 def _keys(columns: list[Entries], people: People) -> list[str]:
-    """The key of each row; equal entries are read once."""
+    """Return the key of each row; equal entries are read once."""
     rows = list(zip(*map(_key_parts, columns), strict=True))
     known = {row: key_of(row, people) for row in set(rows)}
     return [known[row] for row in rows]
 
 
 def _key_parts(entries: Entries) -> list[str]:
-    # By type, too: 2**53 and 2.0**53 are equal, and only the first is a key.
+    # By type, too: 2**53 and 2.0**53 are equal, but only the first is a key.
     typed = list(zip(map(type, entries), entries, strict=True))
     known = {each: key_part(each[1]) for each in set(typed)}
     return [known[each] for each in typed]
 
 
 def distinct_places(texts: Sequence[str]) -> tuple[list[str], Ints]:
-    """The different ones of some texts, and the place of each among them."""
+    """Return the distinct texts, and the position of each text among them."""
     at: dict[str, int] = {}
     places = [at.setdefault(text, len(at)) for text in texts]
     return list(at), np.array(places, dtype=np.int64)

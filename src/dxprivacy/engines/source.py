@@ -1,8 +1,8 @@
-"""What every engine offers: a schema that is public, a number of rows, and a histogram.
+"""Define what every engine offers: a public schema, a number of rows, and a histogram.
 
-The rule behind this package: **a row goes to its cell by a function of that row alone**.  So changing one row moves one
-unit of the histogram, whatever is written in it.  Only the public schema (column names and types) can be refused;
-what does not fit in a single row counts as the attribute's `other`.
+Invariant of this package: **each row is mapped to a possible record by a function of that row alone**. Changing one row
+therefore moves one unit of the histogram, whatever the row contains. Only the public schema (column names and types)
+can cause a refusal. An entry of a single row that does not fit counts as the attribute's `other`.
 """
 
 import logging
@@ -26,57 +26,57 @@ class Source(Protocol):
 
     name: str
     has_schema: bool
-    """False where no column is known without reading rows (JSON lines): then every column may be there."""
+    """False if the columns are unknown until rows are read (JSON lines); then any column may exist."""
 
     def columns(self) -> "list[Column]":
-        """The schema: names and types; reads no row."""
+        """Return the schema: names and types; reads no row."""
 
     def check(self, universe: Universe) -> None:
         """Refuse a schema that does not fit; reads no row."""
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
 
     def count(self, universe: Universe) -> Histogram:
-        """How many rows fall into each cell."""
+        """Count the rows of each possible record."""
 
     def people(self, universe: Universe) -> int:
-        """The number of people; public where the policy says so, and never an output otherwise."""
+        """Return the number of people; public if the policy says so, otherwise never part of an output."""
 
     def keyed(self, universe: Universe) -> KeyedRows:
-        """All rows by person and cell, for whoever has further rows of the same people."""
+        """Count the rows by person and possible record, so that sources with rows of the same people can be merged."""
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
-        """The rows that are kept of each person, by cell of some attributes; by person too if that is asked for."""
+        """Count the kept rows of each person by the values of some attributes, and by person if `by_person`."""
 
     def distinct(self, column: str, max_rows: int) -> set[str] | None:
-        """The texts of one column, as `values` are compared with them; None if there are more.
+        """Return the texts of one column in the form that is compared with `values`; None if there are too many.
 
-        Not private: only for columns that their curator declared public.
+        Too many means more than `max_rows`. Not private: only for columns that their curator declared public.
         """
 
     def others(self, universe: Universe, max_rows: int | None) -> "list[Others]":
-        """For each attribute, which entries count as `other`: for the curator alone, never for a release.
+        """List for each attribute the entries that count as `other`; for the curator only, never for a release.
 
-        At most so many entries are listed, the most frequent first; None lists all.
+        At most `max_rows` entries are listed, the most frequent first; None lists all.
         """
 
 
 @runtime_checkable
 class Changing(Protocol):
-    """A source whose rows others may change meanwhile, and that can hold one state of them."""
+    """A source whose rows may change during a run, and that can provide a snapshot of them."""
 
     def in_snapshot(self, action: Callable[[Source], T]) -> T:
-        """What an action finds out from one state of the rows."""
+        """Run an action on one state of the rows and return its result."""
 
 
 def in_snapshot(source: Source, action: Callable[[Source], T]) -> T:
-    """What an action finds out from one state of a source; files and frames are taken to stay as they are."""
+    """Run an action on one state of a source and return its result; files and frames are assumed not to change."""
     return source.in_snapshot(action) if isinstance(source, Changing) else action(source)
 
 
 class ColumnKind(StrEnum):
-    """What a column's declared type lets it hold, in the words of our messages."""
+    """What a column of a declared type can hold, in the words of error messages."""
 
     WHOLE = "whole numbers"
     FLOAT = "floating-point numbers"
@@ -94,13 +94,13 @@ class ColumnKind(StrEnum):
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the schema; `kind` is None for types that no attribute can use, `native` the engine's own type."""
+    """One column of the schema; `kind` is None if no attribute can use its type, `native` is the engine's own type."""
 
     name: str
     kind: ColumnKind | None
     words: str = ""
     native: str = ""
-    inferred: bool = False  # the type was inferred from all rows together, so that one may have rounded the others
+    inferred: bool = False  # the type was inferred from all rows, so one row may have caused others to be rounded
 
     def __str__(self) -> str:
         return self.words or str(self.kind or "of an unknown type")
@@ -111,10 +111,10 @@ Entry = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class Others:
-    """What counts as `other` in one attribute: data, and not private.
+    """The entries that count as `other` for one attribute; this is data and is not private.
 
-    `entries` holds the most frequent ones with their number of rows; an entry has one text for each column that the
-    attribute reads, None where nothing is written.
+    `entries` holds the most frequent ones with their number of rows. An entry has one text for each column that the
+    attribute reads, None if it is empty.
     """
 
     attribute: str
@@ -125,24 +125,24 @@ class Others:
 
     @classmethod
     def of(cls, attribute: str, columns: tuple[str, ...], rows: Mapping[Entry, int], max_rows: int | None) -> "Others":
-        """From the number of rows of each entry."""
+        """Build from the number of rows of each entry."""
         ordered = sorted(rows.items(), key=lambda item: (-item[1], [text or "" for text in item[0]]))
         return cls(attribute, columns, sum(rows.values()), len(rows), tuple(ordered[:max_rows]))
 
 
-# -- What somebody who waits should know, from inside a source: never about data, and never twice ----------------------
-# Whoever listens to the log `dxprivacy.notices`, or to one above it, hears it there; otherwise it is told on stderr.
+# -- Notices for a user who waits: never about data, and shown in one place only ---------------------------------------
+# A notice goes to the logger `dxprivacy.notices` if it or an ancestor has a handler, otherwise to stderr.
 
 
 _LOG = logging.getLogger("dxprivacy.notices")
-_LOG.addHandler(logging.NullHandler())  # or Python tells it by itself
+_LOG.addHandler(logging.NullHandler())  # otherwise Python's last-resort handler would print it, too
 
 
 def notice(text: str) -> None:
-    """Tell it once."""
+    """Log a notice; print it to stderr if no handler is installed."""
     _LOG.warning("%s", one_line(text))
     if not _is_heard(_LOG):
-        with suppress(OSError):  # a count must not fail because nobody can be told
+        with suppress(OSError):  # a count must not fail because stderr is closed
             print(one_line(text), file=sys.stderr)
 
 

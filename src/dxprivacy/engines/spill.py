@@ -1,8 +1,8 @@
-"""Where the engine puts rows that do not fit into memory: a private folder, gone with its process.
+"""Manage the private folder to which the engine spills rows that do not fit into memory.
 
-What is spilled is raw rows, in clear.  So the folder is ours alone (0700: nobody else can reach the files in it), it is
-removed when its owner ends, and what a killed process left is removed at the next start.  A folder is told to be alive
-by a lock on a file in it, which the system lets go with the process, however that ends.
+Spilled rows are raw and not encrypted. So only their owner can access the folder (mode 0700), it is removed when its
+process ends, and a folder left by a killed process is removed at the next start. A lock on a file in the folder shows
+that its owner is alive; the system releases the lock when the process ends, however it ends.
 """
 
 import contextlib
@@ -17,9 +17,9 @@ import weakref
 from pathlib import Path
 
 _NAMED = re.compile(r"dxprivacy(\.new)?-[A-Za-z0-9_]+")  # as tempfile.mkdtemp makes them
-_NEW = "dxprivacy.new-"  # until it is locked: nothing is written to it before
+_NEW = "dxprivacy.new-"  # the name until it is locked; nothing is written to it before
 _LOCK = "owner.lock"
-_UNLOCKED_FOR = 86_400.0  # seconds after which a folder without a lock was left by a process that is gone
+_UNLOCKED_FOR = 86_400.0  # seconds after which a folder without a lock file is abandoned
 
 
 _alive: "weakref.WeakSet[Spill]" = weakref.WeakSet()
@@ -34,7 +34,7 @@ class Spill:
         _alive.add(self)
 
     def _new(self) -> Path:
-        """Locked before it gets its name: a folder of that name which nobody holds is nobody's, however young."""
+        """Create a folder and lock it before it gets its final name: an unlocked folder of that name is abandoned."""
         sweep()
         made = Path(tempfile.mkdtemp(prefix=_NEW))  # 0700
         self._lock = os.open(made / _LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -42,26 +42,26 @@ class Spill:
         return made
 
     def was_used(self) -> bool:
-        """Whether anything was ever spilled into it: the engine leaves a mark."""
+        """Return whether anything was ever spilled: the engine leaves an entry in the folder."""
         with contextlib.suppress(OSError):
             return [entry.name for entry in self.path.iterdir()] != [_LOCK]
         return True
 
     def make_again(self) -> bool:
-        """After it was removed: the same folder for the same database; not where temporary files lie elsewhere now."""
+        """Create the removed folder again; False if its path is taken or temporary files are elsewhere now."""
         if self.path.parent != Path(tempfile.gettempdir()):
             return False
         made = self._new()
         try:
             made.rename(self.path)
-        except OSError:  # somebody else's now
+        except OSError:  # the path is taken
             shutil.rmtree(made, ignore_errors=True)
             self._let_go()
             return False
         return True
 
     def remove(self) -> None:
-        """The folder and all in it; once, since its name and its lock may be another's afterwards."""
+        """Remove the folder and its contents, only once: its name and lock may belong to another owner afterwards."""
         if self._lock >= 0:
             shutil.rmtree(self.path, ignore_errors=True)
             self._let_go()
@@ -73,13 +73,13 @@ class Spill:
 
 
 def remove_all() -> None:
-    """Before a process ends that does not clean up by itself."""
+    """Remove all folders of this process, before it ends without cleaning up."""
     for spill in list(_alive):
         spill.remove()
 
 
 def sweep() -> None:
-    """Remove what killed processes of ours left: folders with our name, of this user, that nobody holds."""
+    """Remove folders left by killed processes: with our name, of this user, and not locked."""
     with contextlib.suppress(OSError):
         for folder in Path(tempfile.gettempdir()).iterdir():
             if _NAMED.fullmatch(folder.name):
@@ -88,7 +88,7 @@ def sweep() -> None:
 
 
 def _sweep(folder: Path) -> None:
-    # Opened without following links, and looked at through what was opened: nobody can put another in its place.
+    # Opened without following links, and inspected through the descriptor, so that it cannot be replaced meanwhile.
     at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         found = os.fstat(at)
@@ -100,13 +100,13 @@ def _sweep(folder: Path) -> None:
         with os.scandir(at) as inside:
             ours = all(entry.name == _LOCK or entry.name.startswith("duckdb_temp") for entry in inside)
         if ours:
-            shutil.rmtree(folder, ignore_errors=True)  # follows no link either
+            shutil.rmtree(folder, ignore_errors=True)  # does not follow links either
     finally:
         os.close(at)
 
 
 def _held(at: int, age: float) -> bool:
-    """Whether the folder's owner lives."""
+    """Whether the process that owns the folder is alive."""
     try:
         lock = os.open(_LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
     except FileNotFoundError:

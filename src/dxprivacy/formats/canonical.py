@@ -1,8 +1,8 @@
-"""Canonical JSON (RFC 8785): one text for one content, and the digests and seals made of it.
+"""Canonical JSON (RFC 8785): one text for one content, and the digests and seals computed from it.
 
-Object members are sorted (by UTF-16 code units), nothing stands between tokens, text is UTF-8, and numbers with a
-fraction or an exponent are written as ECMAScript writes them.  Whole numbers keep all their digits, also beyond 2^53,
-which RFC 8785 leaves open.  docs/formats.md specifies it for others.
+Object members are sorted (by UTF-16 code units), tokens are not separated by whitespace, text is UTF-8, and numbers
+with a fraction or an exponent are written as ECMAScript writes them. Whole numbers keep all their digits, also beyond
+2^53, which RFC 8785 leaves open. docs/formats.md specifies it for other programs.
 """
 
 import hashlib
@@ -18,12 +18,12 @@ from typing import Any, Protocol, runtime_checkable
 from dxprivacy.errors import UsageError
 
 _quoted = encode_basestring
-_LONG = 10_000  # items of a list, to be written a piece at a time
+_LONG = 10_000  # items of a list; longer lists are written in pieces
 UNSEALED = ("seal", "repeated")  # members of a file that its seal does not cover
 
 
 def canonical(data: object) -> str:
-    """The one text of a JSON value.
+    """Return the canonical text of a JSON value.
 
     >>> canonical({"b": [1, 0.5, 1e-7], "a": {"é": None, "x": 2.0}})
     '{"a":{"x":2,"é":null},"b":[1,0.5,1e-7]}'
@@ -32,7 +32,7 @@ def canonical(data: object) -> str:
         return _number(data)
     if isinstance(data, str):
         return _quoted(data)
-    if isinstance(data, (dict, Mapping)):  # asking an abstract class takes its time
+    if isinstance(data, (dict, Mapping)):  # checks against an abstract class are slow
         return "{" + ",".join([f"{name}{canonical(data[key])}" for key, name in in_order(tuple(data))]) + "}"
     if isinstance(data, (list, tuple)) and not _flat(data):
         return "[" + ",".join(map(canonical, data)) + "]"
@@ -41,19 +41,19 @@ def canonical(data: object) -> str:
 
 @lru_cache(maxsize=1024)
 def in_order(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """The members of an object in their order, each with its name as it is written: many objects have the same."""
+    """Return the members of an object in their order, each with its written name; cached: many objects share them."""
     ordered = sorted(keys, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
     return tuple((key, f"{_quoted(key)}:") for key in ordered)
 
 
 def _flat(data: "list[object] | tuple[object, ...]") -> bool:
-    """Whether it holds texts and whole numbers only, or lists of such: these have one text anyway."""
+    """Whether a list holds only texts and whole numbers, or lists of these: json.dumps writes them canonically."""
     kinds = set(map(type, data))
     return kinds <= {int, str} or (kinds == {list} and all(set(map(type, row)) <= {int, str} for row in data))  # type: ignore[call-overload]
 
 
 def _number(x: float) -> str:
-    """A float64 as ECMAScript writes it: the shortest digits that give it back."""
+    """Write a float64 as ECMAScript does: the shortest digits that give it back."""
     if not math.isfinite(x):
         raise UsageError("JSON has no NaN and no infinity")
     if 1e-4 <= abs(x) < 1e16:  # Python writes these without an exponent, as ECMAScript does
@@ -75,7 +75,7 @@ def _number(x: float) -> str:
 
 
 def parse(text: str) -> Any:
-    """JSON that says one thing only, as `dxp verify` reads it: no member twice, no NaN, no infinity, no lone surrogate.
+    """Parse unambiguous JSON, as `dxp verify` does: no duplicate member, NaN, infinity or lone surrogate.
 
     >>> parse('{"a": [1, 0.5]}')
     {'a': [1, 0.5]}
@@ -106,14 +106,14 @@ def parse(text: str) -> Any:
 
 @runtime_checkable
 class Pieces(Protocol):
-    """A part of a file that is too long to be held as a value and as text: it writes itself, for `digest_of`."""
+    """A part of a file too long to be held as a value and as text: it writes itself, for `digest_of`."""
 
     def canonical_pieces(self) -> Iterator[str]:
-        """The canonical form, in pieces."""
+        """Yield the canonical form, in pieces."""
 
 
 def digest_of(data: object) -> str:
-    """SHA-256 of the canonical form, which is not held as a whole: an object may have very many members' parts."""
+    """Return the SHA-256 of the canonical form, which is never held as a whole: it may be very long."""
     found = hashlib.sha256()
     for piece in _pieces(data):
         found.update(piece.encode("utf-8", "surrogatepass"))
@@ -121,7 +121,7 @@ def digest_of(data: object) -> str:
 
 
 def _pieces(data: object) -> Iterator[str]:
-    """The canonical form in pieces: the members of an object one by one, long lists item by item."""
+    """Yield the canonical form in pieces: the members of an object one by one, long lists some items at a time."""
     if isinstance(data, Pieces):
         yield from data.canonical_pieces()
     elif isinstance(data, Mapping):
@@ -141,7 +141,7 @@ def _pieces(data: object) -> Iterator[str]:
 
 
 def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The same object with its seal: the digest of everything else in it, so that accidental edits are found.
+    """Return the same object with its seal: the digest of everything else in it, so that accidental edits are found.
 
     >>> sealed({"a": 1})["seal"][:8], is_sealed(sealed({"a": 1})), is_sealed(sealed({"a": 1}) | {"a": 2})
     ('015abd7f', True, False)
@@ -151,7 +151,7 @@ def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_sealed(data: Mapping[str, Any]) -> bool:
-    """Whether the seal is that of the content; what is no JSON has none."""
+    """Test whether the seal is that of the content; False if the content is not JSON."""
     try:
         return bool(data.get("seal") == sealed(data)["seal"])
     except UsageError:
@@ -177,19 +177,19 @@ class Format:
 
     @property
     def written(self) -> str:
-        """What a file of the usual version says that it is."""
+        """The format string of a file of the usual version."""
         return self.numbered(self.version)
 
     def numbered(self, version: int) -> str:
-        """What a file of some version says that it is."""
+        """Return the format string of a file of some version."""
         return f"dxprivacy-{self.name}/{version}"
 
     def reads(self, text: object) -> bool:
-        """Whether a file that calls itself so can be read."""
+        """Test whether a file with this format string can be read."""
         return any(text == self.numbered(k) for k in range(self.version, self.newest + 1))
 
 
-WITH_RECONSTRUCTION = 6  # of plans and releases: they carry the way from what was counted to what was asked
+WITH_RECONSTRUCTION = 6  # version of plans and releases with an estimator: from measured queries to the workload
 PLAN = Format("plan", "plan", 5, WITH_RECONSTRUCTION)
 RELEASE = Format("release", "release", 5, WITH_RECONSTRUCTION)
 SELECTION_PLAN = Format("selection-plan", "planned selection")
@@ -199,5 +199,5 @@ JOURNAL, JOURNAL_VERSION = "dxprivacy journal", 1  # the first line of an export
 
 
 def software() -> str:
-    """Who wrote a file: this software, and its version."""
+    """Return the name and the version of this software, for the files that it writes."""
     return f"dxprivacy {importlib.metadata.version('dxprivacy')}"

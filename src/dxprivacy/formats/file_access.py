@@ -1,6 +1,6 @@
-"""Reading a file that somebody named: regular files of a sensible size, and nothing else.
+"""Read files that a user names (only regular files of a sensible size), write files, recognize server addresses.
 
-A device never ends, a pipe may never begin: neither is opened for long enough to wait for it.
+A device never ends, and a pipe may never begin: neither is waited for.
 """
 
 import hashlib
@@ -19,18 +19,18 @@ from dxprivacy.formats import canonical as versions
 from dxprivacy.log import Log
 
 MOST_BYTES = 512 << 20
-"""Of a policy, a plan, a file of points: a few times the largest that could be worked with."""
+"""Maximum bytes of a policy, a plan or a file of points: a few times the largest usable one."""
 
 
 _CHUNK = 1 << 20
 
 
 class NotReadable(OSError):
-    """A file that is there, but that we do not read; `strerror` says why."""
+    """A file that exists, but is not read; `strerror` says why."""
 
 
 def read_text(path: str | Path, *, encoding: str = "utf-8-sig") -> str:
-    """The text of a regular file; raises OSError, UnicodeDecodeError, or ValueError for what cannot be a name.
+    """Return the text of a regular file; raise OSError, UnicodeDecodeError, or ValueError for an invalid name.
 
     >>> read_text("/dev/zero")
     Traceback (most recent call last):
@@ -46,19 +46,18 @@ def read_text(path: str | Path, *, encoding: str = "utf-8-sig") -> str:
         if found.st_size > MOST_BYTES:
             raise NotReadable(27, f"it has more than {MOST_BYTES >> 20} MB", str(path))
         content = bytearray()
-        while len(content) <= MOST_BYTES and (chunk := file.read(_CHUNK)):  # a large read would take as much memory
+        while len(content) <= MOST_BYTES and (chunk := file.read(_CHUNK)):  # one large read would take that much memory
             content += chunk
-    if len(content) > MOST_BYTES:  # it has grown since, or says nothing of its size
+    if len(content) > MOST_BYTES:  # it has grown since, or does not report its size
         raise NotReadable(27, f"it has more than {MOST_BYTES >> 20} MB", str(path))
     return content.decode(encoding)
 
 
 # -- The one place that opens files for writing ------------------------------------------------------------------------
-# What was there is replaced only if it is ours, and inputs never are Whoever can write to the folder may have planted
-# links, names or files in it.  So a file is written under a name that nobody can guess, made again and never followed,
-# and gets its own name only when it is complete.  A file that is there already is replaced only if its contents show
-# that we wrote it and that it is of the same kind; a ledger, a policy, data and whatever else a command reads never
-# are, whatever they hold.
+# An attacker who can write to the folder may have planted links, names or files in it.  So a file is created under a
+# name that cannot be guessed, without following links, and gets its own name only when it is complete.  An existing
+# file is replaced only if its contents show that we wrote it, and that it is of the same kind.  Inputs of a command (a
+# ledger, a policy, data) are never replaced, whatever they contain.
 
 
 _LOG = Log("files")
@@ -69,20 +68,20 @@ _LEDGER = ("", ".witness", "-wal", "-shm", "-journal")
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file that we write: what it is called, and how one is recognized."""
+    """A kind of file that we write: its name in messages, and how it is recognized."""
 
     noun: str
     ours: Callable[[BinaryIO], bool]
 
     @classmethod
     def beginning(cls, noun: str, pattern: bytes) -> "FileKind":
-        """By how its first characters look."""
+        """Recognize a file by its first bytes."""
         begins = re.compile(pattern, re.DOTALL)
         return cls(noun, lambda file: begins.match(file.read(_BEGINNING)) is not None)
 
     @classmethod
     def listed(cls, noun: str, digests: Collection[str]) -> "FileKind":
-        """By the SHA-256 of the whole: exactly what was written before, and not touched since."""
+        """Recognize a file by its SHA-256: exactly as it was written, and not changed since."""
 
         def ours(file: BinaryIO) -> bool:
             found = hashlib.sha256()
@@ -93,7 +92,7 @@ class FileKind:
         return cls(noun, ours)
 
     def or_else(self, other: "FileKind") -> "FileKind":
-        """Recognized in either way."""
+        """Recognize a file in either way."""
 
         def ours(file: BinaryIO) -> bool:
             if self.ours(file):
@@ -105,7 +104,7 @@ class FileKind:
 
 
 def _json(of: versions.Format) -> FileKind:
-    """By its format, whichever version."""
+    """Recognize a JSON file by its format, in any version."""
     return FileKind.beginning(of.noun, rb'\{\s*"format":\s*"dxprivacy-' + of.name.encode() + rb"/")
 
 
@@ -127,11 +126,11 @@ PICTURES = {
     ".html": PAGE,
     ".json": FileKind.beginning("picture", rb'\{\s*"\$schema":\s*"[^"]*",\s*"usermeta":\s*\{\s*"from":\s*"dxprivacy"'),
 }
-NEVER = FileKind("file", lambda _: False)  # what is there already is never replaced
+NEVER = FileKind("file", lambda _: False)  # an existing file is never replaced
 
 
 def real_path(path: Path) -> Path:
-    """A path without links; of links that go round in a circle what is left, which whoever opens it will say.
+    """Return a path without links; for links in a circle, a part of them, which fails when it is opened.
 
     `Path.resolve` ends with a RuntimeError at such links.
     """
@@ -139,7 +138,7 @@ def real_path(path: Path) -> Path:
 
 
 def ledger_files(ledger: str | Path) -> list[Path]:
-    """A ledger, its witness, and the files that SQLite keeps beside it, whether they are there now or not.
+    """Return the paths of a ledger, its witness file, and SQLite's files next to it, whether they exist or not.
 
     >>> [path.name for path in ledger_files("ledger.db")]
     ['ledger.db', 'ledger.db.witness', 'ledger.db-wal', 'ledger.db-shm', 'ledger.db-journal']
@@ -153,7 +152,7 @@ def ledger_files(ledger: str | Path) -> list[Path]:
 def require_place(
     path: str | Path, kind: FileKind, *, inputs: Iterable[str | Path] = (), overwrite: bool = True, note: str = ""
 ) -> Path:
-    """Refuse what `write_file` would refuse, before anything is spent on it."""
+    """Refuse what `write_file` would refuse, before anything is spent."""
     target = Path(path)
     with _in_plain_words(target, note), _folder(target) as folder:
         _refuse(target, folder, kind, inputs, overwrite, note)
@@ -190,11 +189,11 @@ def file_to_write(
     private: bool = False,
     note: str = "",
 ) -> Iterator[BinaryIO]:
-    """A file to write to, which appears under its name when all of it is written; what breaks off leaves nothing.
+    """Open a file to write, which appears under its name when it is complete; a failure leaves nothing.
 
-    `inputs` are what the command reads.  Without `overwrite` nothing that is there is replaced, with it only a file of
-    the same kind that we wrote.  Files are for everybody, as far as the umask allows; `private` ones for their owner.
-    `note` is told when something goes wrong.
+    `inputs` are what the command reads. Without `overwrite`, no existing file is replaced; with it, only a file of the
+    same kind that we wrote. Everyone may read a file, as far as the umask allows; a `private` one only its owner.
+    `note` is added to error messages.
     """
     target, read = Path(path), list(inputs)
     part = f".{secrets.token_hex(8)}.part"
@@ -215,7 +214,7 @@ def file_to_write(
 
 
 def _name(part: str, target: Path, folder: int, *, replace: bool) -> None:
-    """Give a finished file its name; one that appeared meanwhile is not replaced."""
+    """Give a finished file its name; a file that appeared meanwhile is not replaced."""
     if not replace:
         try:
             os.link(part, target.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
@@ -230,7 +229,7 @@ def _name(part: str, target: Path, folder: int, *, replace: bool) -> None:
 
 @contextmanager
 def _folder(target: Path) -> Iterator[int]:
-    """The folder, held by itself: its name may come to mean another one meanwhile."""
+    """Open the folder and hold its descriptor, because its name may come to mean another folder meanwhile."""
     if target.name in ("", ".."):
         raise IsADirectoryError(21, "Is a directory")
     try:
@@ -246,20 +245,20 @@ def _folder(target: Path) -> Iterator[int]:
 def _refuse(
     target: Path, folder: int, kind: FileKind, inputs: Iterable[str | Path], overwrite: bool, note: str
 ) -> bool:
-    """Whether a file of ours is there, which may be replaced; raises where nothing may be written."""
+    """Return whether a file of ours exists, which may be replaced; raise if nothing may be written."""
     try:
         there = os.stat(target.name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         there = None
     for read in inputs:
         if _same(target, there, Path(read)):
-            raise _refusal(f"{target} is a file that this command works with, and no place for its output", note)
+            raise _refusal(f"{target} is a file that this command works with, not a place for its output", note)
     if there is None:
         return False
     if stat.S_ISDIR(there.st_mode):
         raise _refusal(f"cannot write {target}: it is a folder", note)
     if not stat.S_ISREG(there.st_mode):
-        what = "a link, and links are not followed" if stat.S_ISLNK(there.st_mode) else "no ordinary file"
+        what = "a link, and links are not followed" if stat.S_ISLNK(there.st_mode) else "not an ordinary file"
         raise _refusal(f"cannot write {target}: it is {what}", note)
     if not overwrite:
         hints = [] if kind is NEVER else [("--overwrite", f"replaces a {kind.noun} that dxp wrote")]
@@ -270,13 +269,13 @@ def _refuse(
             raise _refusal(
                 f"{target} is there already, and is no {kind.noun} that dxp wrote",
                 note,
-                ("remove it yourself", "if it may go; only what is ours is replaced"),
+                ("remove it yourself", "if it is not needed; only files that dxp wrote are replaced"),
             )
     return True
 
 
 def _same(target: Path, there: os.stat_result | None, read: Path) -> bool:
-    """Whether two paths are one file, or would be once both are there."""
+    """Whether two paths are one file, or would be if both existed."""
     try:
         if there is not None and os.path.samestat(there, read.stat()):
             return True
@@ -309,13 +308,13 @@ def _in_plain_words(target: Path, note: str) -> Iterator[None]:
         raise UsageError(f"{str(target)!r} cannot be a file name", details=details) from error
 
 
-# -- Texts that stand where a file could, and name a table of a server or a cluster instead ----------------------------
+# -- Addresses: texts in place of a file that name a table of a server or a cluster ------------------------------------
 
 
 POSTGRES = ("postgresql:", "postgres:")
 SPARK = "spark:"
 SPARK_CONNECT = "sc:"
-_KEYWORDS = re.compile(  # libpq's: whichever stands first
+_KEYWORDS = re.compile(  # keywords of libpq, any of which may be first
     r"\s*(service|host|hostaddr|port|dbname|user|pass\w+|options|application_name|fallback_application_name|"
     r"(ssl|gss|krb|keepalives|tcp_|client_|connect_|target_|channel_|require_|load_balance_|min_|max_|scram_|oauth_)\w*|"
     r"replication|requirepeer)\s*=.*::",
@@ -326,7 +325,7 @@ _SECRET = re.compile(r"(passw|secret|token|authorization|api[-_]?key)[\w-]*\s*="
 
 
 def is_postgres(text: str) -> bool:
-    """Whether a text names a table of a PostgreSQL server.
+    """Test whether a text names a table of a PostgreSQL server.
 
     >>> [is_postgres(x) for x in ("postgresql://h/db::t", "service=survey::t", "people.parquet", "service.csv")]
     [True, True, False, False]
@@ -335,7 +334,7 @@ def is_postgres(text: str) -> bool:
 
 
 def is_spark(text: str) -> bool:
-    """Whether a text names a table or files of Spark's.
+    """Test whether a text names a table or files of Spark.
 
     >>> [is_spark(x) for x in ("spark:survey.people", "sc://host/::people", "spark.csv")]
     [True, True, False]
@@ -344,12 +343,12 @@ def is_spark(text: str) -> bool:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text names no file at all."""
+    """Test whether a text is an address instead of the name of a file."""
     return is_postgres(text) or is_spark(text)
 
 
 def has_secret(text: str) -> bool:
-    """Whether a text seems to be an address with a password or a token, of whatever kind; rather once too often.
+    """Test whether a text seems to be an address with a password or a token; in doubt, it does.
 
     >>> has_secret("postgresql://anna:pa?ss@host/db::t"), has_secret("postgresql://anna@host:5432/db::tokens")
     (True, False)

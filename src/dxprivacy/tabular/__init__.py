@@ -1,4 +1,4 @@
-"""Tables in the forms that other programs read, and in those that people print.
+"""Tables in the forms that other programs read, and in those for people.
 
 In reading order: `latex`, `columns`, `markdown`.
 """

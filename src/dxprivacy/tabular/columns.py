@@ -1,6 +1,6 @@
-"""Typed columns, and the same as a relation of the engine, which hands them to whoever reads Arrow.
+"""Typed columns, also as a relation of DuckDB, which exports them to any reader of Arrow.
 
-Types are declared by whoever makes the columns: none is inferred from what stands in them.
+Types are declared by the maker of the columns: none is inferred from the entries.
 """
 
 import importlib
@@ -23,7 +23,7 @@ TEXT, NUMBER = "VARCHAR", "DOUBLE"
 
 @dataclass(frozen=True)
 class Columns:
-    """Names and types of columns, and what stands in each; nothing stands where there is None.
+    """Names, types and entries of columns; None is a missing entry.
 
     >>> Columns.of([("sex", TEXT), ("value", NUMBER)], [["M", 3], ["F", 4.5]]).values
     (('M', 'F'), (3, 4.5))
@@ -35,26 +35,26 @@ class Columns:
 
     @classmethod
     def of(cls, head: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]]) -> "Columns":
-        """From rows."""
+        """Build from rows."""
         values = tuple(zip(*rows, strict=True)) or ((),) * len(head)
         return cls(tuple(name for name, _ in head), tuple(kind for _, kind in head), values)
 
     def rows(self) -> list[dict[str, Any]]:
-        """As dictionaries, row by row."""
+        """Return dictionaries, row by row."""
         return [dict(zip(self.names, row, strict=True)) for row in zip(*self.values, strict=True)]
 
     def by_name(self) -> dict[str, list[Any]]:
-        """As lists, column by column; a number that is not there is none: NaN."""
+        """Return lists, column by column; a missing number is NaN."""
         told = zip(self.names, self.types, self.values, strict=True)
         return {name: [_absent(kind) if x is None else x for x in column] for name, kind, column in told}
 
     def relation(self) -> "Relation":
-        """As a relation of the engine, in a database of its own, which lives as long as it is used."""
+        """Return a relation of DuckDB, in a database of its own, which lives as long as it is used."""
         import duckdb
 
         con = duckdb.connect(":memory:", config={"threads": "1", "python_enable_replacements": "false"})
         con.execute("SET enable_progress_bar = false")
-        # As numbered columns and parameters: names and entries are anybody's text.
+        # Numbered columns and parameters are used, because names and entries are untrusted text.
         parts = ", ".join(f"unnest($c{k}::{kind}[]) AS c{k}" for k, kind in enumerate(self.types))
         given = {f"c{k}": list(map(_unicode, column)) for k, column in enumerate(self.values)}
         con.execute(f"CREATE TEMP TABLE held AS SELECT {parts}", given)
@@ -63,7 +63,7 @@ class Columns:
 
 
 def identifier(name: str) -> str:
-    """A name in the engine's SQL; no name has a NUL, which ends one there.
+    """Quote a name for DuckDB's SQL; a NUL, which would end the name, is replaced.
 
     >>> identifier('a "b"')
     '"a ""b\"""'
@@ -76,81 +76,81 @@ def _absent(kind: str) -> float | None:
 
 
 def _unicode(entry: Any) -> Any:
-    """Halves of characters, which files can hold, have no form outside of Python."""
+    """Replace halves of surrogate pairs, which files can hold but which have no form outside of Python."""
     return entry.encode("utf-8", "replace").decode() if isinstance(entry, str) and not entry.isascii() else entry
 
 
-# -- One table, many forms: whoever says what its columns are, or how it is printed, has them all ----------------------
-# Other packages are used if they are there, and named in an error if they are not; none is needed for
-# `__arrow_c_stream__`, which the engine makes.
+# -- Base classes: a class that provides its columns, or how it is printed, gets all forms -----------------------------
+# Other packages are used if they are installed, and named in an error if not.  `__arrow_c_stream__` needs none: DuckDB
+# makes it.
 
 
 class Columnar:
-    """Something with typed columns, for programs."""
+    """Base class of objects with typed columns, for programs."""
 
     def _relation(self) -> "Relation":
-        """Its columns, as a relation of the engine."""
+        """Return the columns as a relation of DuckDB."""
         raise NotImplementedError
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """For whatever reads Arrow: `polars.DataFrame(x)`, `pyarrow.table(x)`, `duckdb.sql("from x")`."""
+        """Export to any reader of Arrow: `polars.DataFrame(x)`, `pyarrow.table(x)`, `duckdb.sql("from x")`."""
         return self._relation().__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> Any:
-        """As a pyarrow Table."""
+        """Return a pyarrow Table."""
         return package("pyarrow").table(self)
 
     def to_polars(self) -> Any:
-        """As a polars DataFrame."""
+        """Return a polars DataFrame."""
         return package("polars").DataFrame(self)
 
     def to_pandas(self) -> Any:
-        """As a pandas DataFrame."""
+        """Return a pandas DataFrame."""
         package("pandas")
         return self._relation().df()
 
 
 class Tabular(Columnar):
-    """Something that is one table, row by row."""
+    """Base class of objects that are one table, row by row."""
 
     def _columns(self) -> Columns:
         raise NotImplementedError
 
     def table(self) -> list[dict[str, Any]]:
-        """As rows of one table."""
+        """Return the rows of the table as dictionaries."""
         return self._columns().rows()
 
     def _relation(self) -> "Relation":
         return self._columns().relation()
 
     def to_pandas(self) -> Any:
-        """As a pandas DataFrame; columns of nothing but whole numbers hold whole numbers."""
+        """Return a pandas DataFrame; columns of whole numbers alone hold whole numbers."""
         return package("pandas").DataFrame(self._columns().by_name())
 
 
 class Printable:
-    """Something with tables for people, rounded as on the screen."""
+    """Base class of objects with tables for people, rounded as in the terminal output."""
 
     def _printed(self) -> Printed:
-        """Made in a package above, as the lines for `print` are."""
+        """Return the printed tables, which a higher package makes, as it makes the lines for `print`."""
         made: Printed = sys.modules["dxprivacy"].printed_of(type(self))(self)
         return made
 
     def to_markdown(self, *, guarantee: bool = True) -> str:
-        """As tables of Markdown, with what readers must know below them; `guarantee=False` leaves the guarantee out."""
+        """Return tables of Markdown, and below them what readers must know; `guarantee=False` omits the guarantee."""
         return markdown(self._printed(), guarantee=guarantee)
 
     def to_latex(self, *, guarantee: bool = True) -> str:
-        """As tables of LaTeX (package booktabs), with what readers must know; `guarantee=False` leaves that out.
+        """Return tables of LaTeX (package booktabs), and what readers must know; `guarantee=False` omits the guarantee.
 
-        A row does not break across pages: many answers are better taken by query.  Letters beyond those of Western
-        Europe need XeLaTeX or LuaLaTeX.
+        A row does not break across pages: for many answers, export each query by itself. Letters beyond those of
+        Western Europe need XeLaTeX or LuaLaTeX.
         """
         return latex(self._printed(), guarantee=guarantee)
 
 
 def package(name: str) -> Any:
-    """A package that is not needed for anything else, or an error that says how to get it.
+    """Import an optional package, or raise an error that says how to get it.
 
     >>> package("no_such_package")
     Traceback (most recent call last):

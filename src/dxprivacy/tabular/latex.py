@@ -1,4 +1,4 @@
-"""Tables as LaTeX, with booktabs.  Every text is anybody's: no sign of it means anything to TeX."""
+"""Write tables as LaTeX, with booktabs.  Texts are untrusted: no character of them has a meaning for TeX."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from dxprivacy.errors import one_line
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """One table: its title, a head, a side for each column (`l` or `r`), and rows of texts."""
+    """One table: its title, its head, the alignment of each column (`l` or `r`), and rows of texts."""
 
     title: str
     head: tuple[str, ...]
@@ -21,7 +21,7 @@ class PrintedTable:
 
 @dataclass(frozen=True)
 class Printed:
-    """Tables, the remarks that belong below them, and the guarantee that goes with what was released."""
+    """Tables, the remarks below them, and the guarantee that goes with what was released."""
 
     tables: tuple[PrintedTable, ...]
     remarks: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ _SIGNS = {
     "|": r"\textbar{}",
     "`": r"\textasciigrave{}",
     '"': r"\symbol{34}",  # a shorthand in several languages
-    "[": "{[}",  # behind the end of a row it would begin an argument,
+    "[": "{[}",  # after the end of a row it would begin an argument,
     "]": "{]}",
     "*": "{*}",  # and this would forbid a page break
     "\ufffd": "?",
@@ -72,27 +72,27 @@ _SIGNS = {
     "“": "``",
     "”": "''",
     "′": r"$'$",
-    "\x00": "{}",  # where two signs would be joined: see `_APART`
+    "\x00": "{}",  # where TeX would join two characters: see `_APART`
 }
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
-_APART = re.compile(r"(?<=([-',]))(?=\1)")  # two of them in a row are another sign in TeX
+_APART = re.compile(r"(?<=([-',]))(?=\1)")  # two of them in a row are another character in TeX
 _LONG = 40  # rows that fit on a page
 
 
 def escaped(text: str) -> str:
-    r"""Text that TeX sets as it is, in one line.
+    r"""Return text that TeX prints as it is, in one line.
 
     >>> print(escaped(r"50 % of a_b & $x$ \input{c} [d] --e"))
     50 \% of a\_b \& \$x\$ \textbackslash{}input\{c\} {[}d{]} -{}-e
     >>> print(escaped("ε = 3, −5 – 7"))
     $\varepsilon$ = 3, $-$5 -- 7
     """
-    apart = _APART.sub("\x00", one_line(text))  # which leaves no such sign of the text's own
+    apart = _APART.sub("\x00", one_line(text))  # one_line leaves no such character of the text's own
     return _SIGN.sub(lambda sign: _SIGNS[sign.group()], apart).strip()
 
 
 def latex(printed: Printed, *, guarantee: bool = True) -> str:
-    """All tables with their titles as captions, the remarks and the guarantee; long tables go on over pages."""
+    """Write all tables with their titles as captions, the remarks and the guarantee; long tables span pages."""
     tables = [_long_table(table) if len(table.rows) > _LONG else _table(table) for table in printed.tables]
     parts = [BEGINNING, *tables, *(escaped(remark) for remark in printed.remarks)]
     if guarantee and printed.guarantee:

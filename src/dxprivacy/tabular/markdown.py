@@ -1,4 +1,4 @@
-"""Tables as Markdown, as GitHub and its like read it.  Every text is anybody's: it stays text."""
+"""Write tables as Markdown of GitHub and similar sites.  Texts are untrusted: they stay plain text."""
 
 import re
 
@@ -6,12 +6,12 @@ from dxprivacy.errors import one_line
 from dxprivacy.tabular.latex import Printed, PrintedTable
 
 BEGINNING = "<!-- made by dxprivacy -->"
-# What would mean something inside a line: emphasis, code, links, tags, entities, cells, formulas, names of people.
+# Characters with a meaning inside a line: emphasis, code, links, tags, entities, table cells, formulas, mentions.
 _SIGNS = re.compile(r"[\\`*_{}\[\]<>|~^$&@#!]|:(?=[A-Za-z/])|(?<=\bwww)\.", re.IGNORECASE)
 
 
 def escaped(text: str) -> str:
-    r"""Text that is shown as it is, in one line, inside a cell or outside.
+    r"""Return text that is shown as it is, in one line, inside a table cell or outside.
 
     >>> escaped("a|b *c* <d> $e$ http://f"), escaped("8:15, 5–9")
     ('a\\|b \\*c\\* \\<d\\> \\$e\\$ http\\://f', '8:15, 5–9')
@@ -20,7 +20,7 @@ def escaped(text: str) -> str:
 
 
 def markdown(printed: Printed, *, guarantee: bool = True) -> str:
-    """All tables, with their titles, the remarks and the guarantee."""
+    """Write all tables with their titles, the remarks and the guarantee."""
     parts = [BEGINNING, *map(_table, printed.tables), *(escaped(remark) for remark in printed.remarks)]
     if guarantee and printed.guarantee:
         parts.append("\n".join(f"{k}. {escaped(sentence)}" for k, sentence in enumerate(printed.guarantee, 1)))

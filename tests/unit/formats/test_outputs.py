@@ -199,7 +199,7 @@ def test_what_breaks_off_leaves_the_old_file_and_nothing_else(tmp_path):
         ("..", "folder|directory"),
         ("x" * 300, "too long"),
         ("a\0b", "file name"),
-        ("fifo", "no ordinary file"),
+        ("fifo", "not an ordinary file"),
     ],
 )
 def test_places_that_cannot_be_written_are_refused_in_plain_words(tmp_path, name, words):
@@ -210,7 +210,7 @@ def test_places_that_cannot_be_written_are_refused_in_plain_words(tmp_path, name
 
 
 def test_a_device_is_no_place():
-    with pytest.raises(UsageError, match="no ordinary file"):
+    with pytest.raises(UsageError, match="not an ordinary file"):
         require_place("/dev/null", PLAN)
 
 

@@ -1,11 +1,11 @@
-"""Files that can end the process that reads them: read in a process apart, whose end is one clear error.
+"""Read files in a separate process, so that a file that crashes its reader becomes one clear error.
 
-Parquet files, databases and Arrow files are read by large libraries in C++; a damaged file can abort them, and with
-them everything around: a notebook, a service, a release whose cost was just reserved.  So one process beside ours opens
-and counts them, and sends back names, types and counts.  It is started at the first such file and stays for all others;
-it ends with us, also when we are killed.
+Parquet files, databases and Arrow files are read by large libraries in C++. A damaged file can abort them, and with
+them the whole process: a notebook, a service, a release whose cost was just reserved. So one separate process opens and
+counts them, and returns names, types and counts. It is started at the first such file and used for all others. It ends
+with our process, also if that is killed.
 
-What is sent to it is ours (pickled); what comes back is JSON and whole numbers, and is checked by what takes it.
+The queries that it gets are ours (pickled). Its answers are JSON and whole numbers, and the caller checks them.
 """
 
 import atexit
@@ -34,12 +34,12 @@ from dxprivacy.histogram import Histogram
 from dxprivacy.universe.universe import Universe
 
 HEAD = struct.Struct("<QQ")  # the lengths of the JSON and of the numbers behind it
-_PATIENCE = 2.0  # seconds to end in, before it is ended
+_PATIENCE = 2.0  # seconds to end in, before the process is killed
 _numbers = itertools.count(1)
 
 
 class ApartSource:
-    """A file that the process apart reads."""
+    """A file that the separate process reads."""
 
     has_schema = True
 
@@ -51,7 +51,7 @@ class ApartSource:
         self._ask("names")
 
     def columns(self) -> list[Column]:
-        """The schema; reads no row."""
+        """Return the schema; reads no row."""
         return [
             Column(name, ColumnKind(kind) if kind else None, words) for name, kind, words in self._ask("columns")[0]
         ]
@@ -61,40 +61,40 @@ class ApartSource:
         self._ask("check", read_alike(universe, self.name))
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return int(self._ask("rows")[0])
 
     def count(self, universe: Universe) -> Histogram:
-        """How many rows fall into each cell."""
+        """Count the rows of each possible record."""
         packing = Packing(universe)
         sent = self._ask("count", read_alike(universe, self.name))[1]
         *numbers, counts = np.frombuffer(sent, dtype=np.int64).reshape(len(packing.numbers) + 1, -1)
         return packing.histogram(numbers, counts)
 
     def people(self, universe: Universe) -> int:
-        """The number of people."""
+        """Return the number of people."""
         return int(self._ask("people", read_alike(universe, self.name))[0])
 
     def keyed(self, universe: Universe) -> KeyedRows:
-        """All rows by person and cell."""
+        """Count the rows by person and possible record."""
         digests, sent = self._ask("keyed", read_alike(universe, self.name))
         person, *numbers, counts = np.frombuffer(sent, dtype=np.int64).reshape(len(Packing(universe).numbers) + 2, -1)
         return KeyedRows(tuple(digests), person, tuple(numbers), counts)
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
-        """The kept rows by cell of some attributes."""
+        """Count the kept rows by the values of some attributes."""
         sent = self._ask("kept", read_alike(universe, self.name), tuple(axes), by_person)[1]
         columns = len(Packing(universe.onto(axes)).numbers) + 1 + by_person
         *numbers, counts = np.frombuffer(sent, dtype=np.int64).reshape(columns, -1)
         return KeptRows(numbers.pop() if by_person else None, tuple(numbers), counts)
 
     def distinct(self, column: str, max_rows: int) -> set[str] | None:
-        """The different texts of one column, not private; None if there are more."""
+        """Return the distinct texts of one column (not private); None if there are more than `max_rows`."""
         found = self._ask("distinct", column, max_rows)[0]
         return None if found is None else set(found)
 
     def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
-        """Which entries count as `other`."""
+        """List the entries that count as `other`."""
         found = self._ask("others", read_alike(universe, self.name), max_rows)[0]
         return [
             Others(name, tuple(columns), rows, distinct, tuple((tuple(texts), n) for texts, n in entries))
@@ -111,17 +111,17 @@ class ApartSource:
 
 
 class _RemoteReader:
-    """The process, and the only two pipes to it."""
+    """The separate process, and the only two pipes to it."""
 
     def __init__(self) -> None:
-        # -P: never from the folder that we happen to be in, unless we look there ourselves.
+        # -P: imports nothing from the current folder, unless our own path has it.
         command = [sys.executable, "-P", "-c", "from dxprivacy.engines.files.apart_reader import main; main()"]
         paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
         self.owner = os.getpid()
         self.ended = False
         self._forgotten: list[int] = []
         self._lock = threading.Lock()
-        # A session of its own: Ctrl-C is ours to handle.  Its words are withheld: they may quote a record.
+        # A session of its own: only we handle Ctrl-C.  Its error output is discarded: it may quote a record.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -132,11 +132,11 @@ class _RemoteReader:
         )
 
     def forget(self, number: int) -> None:
-        """A source that is no longer wanted; told with the next query."""
+        """Mark a source as no longer needed; the next query reports it."""
         self._forgotten.append(number)
 
     def ask(self, name: str, number: int, what: str, *given: Any) -> tuple[Any, bytes]:
-        """One query and its answer, JSON and numbers; raises what was raised there."""
+        """Send one query and return its answer, JSON and numbers; raise the error that was raised there."""
         with self._lock:
             forgotten, self._forgotten = self._forgotten, []
             try:
@@ -144,7 +144,7 @@ class _RemoteReader:
             except (OSError, EOFError):
                 self.stop()
                 answer = None
-            except BaseException:  # Ctrl-C: the answer must not be taken for that to the next query
+            except BaseException:  # Ctrl-C: the next query must not get this answer
                 self.stop()
                 raise
         if answer is None:
@@ -170,7 +170,7 @@ class _RemoteReader:
         return json.loads(text), numbers
 
     def stop(self) -> None:
-        """End it, by force where it does not end at once."""
+        """End the process, by force if it does not end in time."""
         try:
             self.leave(_PATIENCE)
         finally:
@@ -179,7 +179,7 @@ class _RemoteReader:
                 self._process.wait(timeout=_PATIENCE)
 
     def leave(self, seconds: float = 5.0) -> None:
-        """Let go of the pipes: it sees that, removes what it spilled, and ends."""
+        """Close the pipes: the process notices, removes what it spilled, and ends."""
         self.ended = True
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError, AttributeError):
@@ -193,7 +193,7 @@ _starting = threading.Lock()
 
 
 def _reader() -> _RemoteReader:
-    """The process apart; a new one where there is none, where it has ended, or where it belongs to a parent of ours."""
+    """Return the separate process; start one if there is none, it has ended, or it belongs to a parent of ours."""
     with _starting:
         if not _current or _current[0].ended or _current[0].owner != os.getpid():
             _current[:] = [_RemoteReader()]
@@ -203,5 +203,5 @@ def _reader() -> _RemoteReader:
 @atexit.register
 def _leave() -> None:
     if _current and _current[0].owner == os.getpid() and not _current[0].ended:
-        with contextlib.suppress(KeyboardInterrupt):  # whoever cannot wait sees no traceback; it ends without us too
+        with contextlib.suppress(KeyboardInterrupt):  # no traceback on Ctrl-C: the process ends by itself
             _current[0].leave()

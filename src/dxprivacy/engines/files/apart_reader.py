@@ -1,4 +1,4 @@
-"""The process apart itself: opens files, answers queries about them, ends with the process that started it."""
+"""Main loop of the separate process: open files, answer queries about them, end with the process that started it."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class _Files:
-    """What is open: sources by number, and the databases that those of a group share: for frames one, for files one."""
+    """The open sources by number, and the databases that a group shares: one for frames, one for files."""
 
     def __init__(self) -> None:
         self.sources: dict[int, Source] = {}
@@ -53,12 +53,12 @@ class _Files:
         self.sources[number] = DuckSource(table, database)
 
     def lock(self) -> None:
-        """All of a group are open once something else is asked of one of them."""
+        """Lock the databases: all sources of a group are open once one of them gets another query."""
         for shared in self._unlocked:
             database, files = self._groups[shared]
             database.lock(files)
         self._unlocked.clear()
-        # Sources keep their database alive, nobody else.
+        # Only the sources keep their database alive.
         self._groups.clear()
 
     def answer(self, number: int, what: str, given: tuple[Any, ...]) -> tuple[Any, bytes]:
@@ -103,10 +103,10 @@ def _sent(columns: Sequence[Ints]) -> bytes:
 
 
 def main() -> None:
-    """Answer until the pipe closes."""
-    os.umask(0o077)  # whatever is written here, rows above all, is nobody else's
+    """Answer queries until the pipe closes."""
+    os.umask(0o077)  # files written here may hold rows: only their owner may read them
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints goes nowhere
+    os.dup2(2, 1)  # anything that a library prints is discarded
     queries: queue.Queue[bytes | None] = queue.Queue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, queries), daemon=True).start()
     files = _Files()
@@ -133,7 +133,7 @@ def _fields(error: DataError) -> dict[str, Any]:
 
 
 def _listen(pipe: BinaryIO, queries: "queue.Queue[bytes | None]") -> None:
-    """Hand queries over; where the pipe closes, whoever asked is gone, and nothing is worth finishing."""
+    """Put queries into the queue; when the pipe closes, the process that asked is gone, so end at once."""
     while len(size := pipe.read(8)) == 8:
         queries.put(pipe.read(int.from_bytes(size, "little")))
     spill.remove_all()

@@ -1,7 +1,7 @@
-"""What a header tells about a file that is written otherwise than declared: from its first line alone, which is public.
+"""Detect from the first line alone, which is public, that a file is not written as declared.
 
-A file with semicolons has one column for whoever looks for commas, and an old encoding shows in the first ä.  Rows are
-never looked at; and nothing of the line is shown, since without a header it would be a record.
+A file with semicolons has one column if it is read with commas, and an old encoding shows in the first ä. Rows are
+never read. Nothing of the line is shown, because in a file without a header it would be a record.
 """
 
 import codecs
@@ -13,33 +13,33 @@ from dxprivacy.engines.files.csv_records import split_quoted
 from dxprivacy.errors import DataError, Hint
 from dxprivacy.universe.file_format import FileFormat
 
-_MARKS = {"\ufffe": "utf-16-be", "\u00ef\u00bb\u00bf": "utf-8"}  # marks of byte orders, read in another encoding
+_MARKS = {"\ufffe": "utf-16-be", "\u00ef\u00bb\u00bf": "utf-8"}  # byte-order marks, decoded in another encoding
 _USUAL = (",", ";", "\t", "|")
 _OLD = ("cp1252", "latin-1", "cp850", "mac-roman")
 
 
 @dataclass(frozen=True)
 class HeaderRemedy:
-    """What looks odd, and the declaration that would explain it; `value` is empty where nobody can tell."""
+    """A possible problem, and the declaration that would explain it; `value` is empty if it is unknown."""
 
     what: str
     key: str
     value: str
-    names: tuple[str, ...]  # of the columns, if it is declared with those before it
+    names: tuple[str, ...]  # of the columns, under this declaration and those before it
 
     @property
     def line(self) -> str:
-        """For the table [file] of a policy."""
+        """The line for the table [file] of a policy."""
         return f'{self.key} = "{_shown(self.value)}"'
 
     @property
     def option(self) -> str:
-        """For `dxp init`."""
+        """The option of `dxp init`."""
         return f'--{self.key} "{_shown(self.value)}"'
 
 
 def remedies(line: bytes, delimiter: str, file: FileFormat) -> list[HeaderRemedy]:
-    """What looks odd in a header line, given in UTF-8 (or as it is, where that is declared).
+    """List possible problems of a header line, given in UTF-8 (as it is, if the declared encoding is UTF-8).
 
     >>> [(r.what, r.line) for r in remedies("größe;alter".encode("latin-1"), ",", FileFormat())]
     [('shows bytes that are not UTF-8', 'encoding = "cp1252"'), ('shows one column', 'delimiter = ";"')]
@@ -60,7 +60,7 @@ def remedies(line: bytes, delimiter: str, file: FileFormat) -> list[HeaderRemedy
 
 
 def hints(line: bytes, delimiter: str, file: FileFormat, wanted: Iterable[str]) -> list[Hint]:
-    """Declarations under which, together, the line names columns that a policy wants: then it is a header."""
+    """Return the declarations under which the line names columns that a policy needs: then it is a header."""
     told = [r for r in remedies(line, delimiter, file) if r.value]
     if not told or not set(wanted) & set(told[-1].names):
         return []
@@ -68,7 +68,7 @@ def hints(line: bytes, delimiter: str, file: FileFormat, wanted: Iterable[str]) 
 
 
 def require_readable(line: bytes, text: str, file: FileFormat, where: str) -> None:
-    """Refuse a first line that is of another encoding for certain, or of another kind of line breaks."""
+    """Refuse a first line that certainly has another encoding, or another kind of line breaks."""
     wide = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16-be"}.get(line[:2], "")
     told = wide if file.encoding == "utf-8" else next((e for mark, e in _MARKS.items() if text.startswith(mark)), "")
     if told and told != file.encoding:

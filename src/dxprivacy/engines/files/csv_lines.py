@@ -1,9 +1,9 @@
-"""CSV files, read line by line: one line is one row, unless the policy declares that quoted fields have line breaks.
+"""Read CSV files line by line: one line is one row, unless the policy declares that quoted fields have line breaks.
 
 - The first line is the header, which is public, unless the policy names the columns; a byte-order mark is dropped.
 - The delimiter is declared, or follows from the file's name: tab for `.tsv`, comma otherwise.
 - A field may be quoted as in RFC 4180, but a quote that is not closed ends with its line.
-- Missing fields are empty, further ones are ignored.
+- Missing fields are empty, extra ones are ignored.
 """
 
 from collections import Counter
@@ -36,18 +36,18 @@ class CsvFile(LineFile):
         super().__init__(path, file.codec)
         self._file = file
         self._delimiter = file.delimiter or DELIMITERS[ending]
-        self._first = b""  # the header line: where it does not fit, it may tell why
+        self._first = b""  # the header line: if it does not fit, it may show why
         self._columns = list(file.columns)
         with self.open() as handle:
             self.begin(handle)
 
     def columns(self) -> list[Column]:
-        """The header's names; a CSV file knows no types."""
+        """Return the header's names; a CSV file has no types."""
         return [Column(name, ColumnKind.UNTYPED) for name in self._columns]
 
     @property
     def oddities(self) -> list[csv_header.HeaderRemedy]:
-        """What its curator should look at twice, from the header alone."""
+        """Possible problems for the curator to check, from the header alone."""
         return csv_header.remedies(self._first, self._delimiter, self._file) if self._file.has_header else []
 
     def check(self, universe: Universe) -> None:
@@ -57,7 +57,7 @@ class CsvFile(LineFile):
             find_keys(self.name, self._columns, universe.people)
 
     def begin(self, handle: BinaryIO) -> None:
-        """Read the header, where there is one."""
+        """Read the header, if there is one."""
         if self._file.has_header:
             self._first, self._columns = self._header(handle)
 
@@ -84,7 +84,7 @@ class CsvFile(LineFile):
 
     def entries(self, lines: Sequence[str], universe: Universe) -> list[Entries]:
         positions = [position for read in self._positions(universe) for position in read]
-        if not self._file.has_header:  # the mark before the first record is one before any other: rows have no order
+        if not self._file.has_header:  # dropped from every record, not only the first: rows have no order
             lines = [line.removeprefix(_MARK) for line in lines]
         rows = split_all(lines, self._delimiter, max(positions) + 1)
         return [[row[position] for row in rows] for position in positions]

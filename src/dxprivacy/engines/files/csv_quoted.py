@@ -1,9 +1,9 @@
-"""CSV records whose quoted fields go on over several lines, for files whose policy says that they may.
+"""Read CSV records whose quoted fields span several lines, for files whose policy declares that they may.
 
-Then a record is no longer a line, and one stray quote would swallow its neighbors.  So the file must be what a table
-is written as (RFC 4180): a field has no quotes at all, or stands in quotes with every quote in it doubled.  Such a file
-is read back as exactly the table that was written: replacing one record replaces one record.  Any other file is no
-table's, and refused as a whole, as a damaged one is (docs/adr/0019).
+Then a record is not a line, and one stray quote would swallow its neighbors. So the file must be written as RFC 4180
+says: a field has no quotes at all, or is enclosed in quotes with every quote in it doubled. Such a file is read back as
+exactly the table that was written: replacing one record replaces one record. Any other file cannot come from a table,
+and is refused as a whole, like a damaged one (docs/adr/0019).
 """
 
 import codecs
@@ -14,14 +14,14 @@ from dxprivacy.engines.files.line_files import CUT, LONGEST_LINE
 from dxprivacy.errors import DataError
 
 # -- Whether a first line can be a header: names of columns, and not the first record of a file that has none ----------
-# A record that is taken for a header is shown to whoever looks at the schema, and is missing from the counts.  What can
-# be seen is what no name of a column looks like; a record of nothing but words cannot be told from names.
+# A record that is taken for a header is shown with the schema, and is missing from the counts.  The check finds entries
+# that do not look like names of columns; a record of words alone cannot be distinguished from names.
 
 
 _NO_NAME = re.compile(
     r"\s*(?:[+-]?[0-9][0-9.,'_ %:/eE+-]*"  # numbers, dates, times, years
     r"|[+-]?\.[0-9]+"
-    r"|(?:true|false|null|none|nan|n/?a|nil|-|\?)"  # truths, and how nothing is written
+    r"|(?:true|false|null|none|nan|n/?a|nil|-|\?)"  # booleans, and signs for missing values
     r"|\S+@\S+\.\S+"  # an address
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}.*)\s*",
     re.IGNORECASE,
@@ -30,7 +30,7 @@ _LONGEST_NAME = 300
 
 
 def require_header(where: str, names: Sequence[str]) -> None:
-    """Refuse what cannot be a header; says which columns, never what stands in them.
+    """Refuse a first line that cannot be a header; the message names columns, never their entries.
 
     >>> require_header("people.csv", ["name", "age"])
     >>> require_header("people.csv", ["Ada", "36"])
@@ -56,7 +56,7 @@ def require_header(where: str, names: Sequence[str]) -> None:
 
 
 def _misfit(names: Sequence[str]) -> str:
-    """Why these are no names."""
+    """Return why these are not names of columns; empty if they may be."""
     seen: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         if not name.strip():
@@ -69,14 +69,14 @@ def _misfit(names: Sequence[str]) -> str:
     return ""
 
 
-# -- CSV records whose quoted fields go on over several lines, for files whose policy says that they may ---------------
+# -- CSV records whose quoted fields span several lines, for files whose policy declares that they may -----------------
 
 
 _AT_ONCE = 1 << 16  # records
 
 
 def sound_record(delimiter: str) -> re.Pattern[str]:
-    """What a record looks like; possessive, so that time is linear.
+    """Return the pattern of a well-formed record; possessive, so that time is linear.
 
     >>> [bool(sound_record(";").fullmatch(r)) for r in ('a;"b\\n""c"', 'a;b"c', 'a;"b"c', '"a', "")]
     [True, False, False, False, True]
@@ -86,10 +86,10 @@ def sound_record(delimiter: str) -> re.Pattern[str]:
 
 
 def records(read: Callable[[], bytes], delimiter: str, name: str) -> Iterator[list[str]]:
-    """The records of a file behind its header, many at a time; `read` gives its next bytes, in UTF-8."""
+    """Yield the records of a file behind its header, many at a time; `read` returns its next bytes, in UTF-8."""
     sound, decoder = sound_record(delimiter), codecs.getincrementaldecoder("utf-8")(errors="replace")
     made: list[str] = []
-    held: list[str] = []  # of the record that has begun, as much as is looked at
+    held: list[str] = []  # the part of the current record that is kept
     room, inside, begun = LONGEST_LINE, False, False
 
     def finished() -> str:
@@ -106,7 +106,7 @@ def records(read: Callable[[], bytes], delimiter: str, name: str) -> Iterator[li
         at_end = not chunk
         lines = decoder.decode(chunk, final=at_end).split("\n")
         for k, line in enumerate(lines):
-            if k:  # a line feed stands before it
+            if k:  # a line feed precedes it
                 if inside:
                     held.append("\n"[: max(room, 0)])
                     room -= 1
@@ -130,7 +130,7 @@ def records(read: Callable[[], bytes], delimiter: str, name: str) -> Iterator[li
 
 
 def unsound(name: str) -> DataError:
-    """The refusal of a file that is no table's; which record it was is not said."""
+    """Return the refusal of a file that cannot come from a table; it does not show which record it was."""
     return DataError(
         "is not written as quoted_line_breaks in [file] says",
         where=name,

@@ -1,7 +1,7 @@
-"""Writing records as CSV, as the policy declares files to be, so that our own reader reads back what was written.
+"""Write records as CSV in the format that the policy declares, so that our own reader reads them back.
 
-A line is a record.  Fields are quoted as in RFC 4180 where that is needed; a line feed within a field is refused, since
-a line that it ends could not be told from a record.
+A line is a record. Fields are quoted as in RFC 4180 if needed. A line feed within a field is refused, because a line
+that it ends would look like a record.
 """
 
 import re
@@ -23,7 +23,7 @@ _QUOTED = re.compile('"((?:[^"]++|"")*+)"?')  # up to its quote, or to the end; 
 
 
 def split_quoted(line: str, delimiter: str, max_rows: int = sys.maxsize) -> list[str]:
-    """The first fields of one line that may contain quotes.
+    """Return the first fields of one line that may contain quotes.
 
     >>> split_quoted('"a,b",c"d,"e ""f"" g",""', ",")
     ['a,b', 'c"d', 'e "f" g', '']
@@ -35,7 +35,7 @@ def split_quoted(line: str, delimiter: str, max_rows: int = sys.maxsize) -> list
         text = ""
         if line.startswith('"', at):
             found = _QUOTED.match(line, at)
-            assert found is not None  # it matches wherever a quote stands
+            assert found is not None  # it matches at any quote
             at = found.end()
             text = found[1].replace('""', '"')
         end = line.find(delimiter, at)
@@ -46,7 +46,7 @@ def split_quoted(line: str, delimiter: str, max_rows: int = sys.maxsize) -> list
 
 
 def split_all(lines: Sequence[str], delimiter: str, wanted: int) -> list[list[str]]:
-    """The fields of each line, at least the wanted number of them."""
+    """Return the fields of each line, at least the wanted number of them."""
     rows = [
         line.split(delimiter, wanted) if '"' not in line else split_quoted(line, delimiter, wanted) for line in lines
     ]
@@ -56,15 +56,15 @@ def split_all(lines: Sequence[str], delimiter: str, wanted: int) -> list[list[st
     return rows
 
 
-# -- Csv records -------------------------------------------------------------------------------------------------------
+# -- CSV records -------------------------------------------------------------------------------------------------------
 
 
-_BLOCK = 1 << 16  # cells at a time
+_BLOCK = 1 << 16  # possible records at a time
 _PIECE = 1 << 14  # equal lines at a time
 
 
 def require_csv(fields: Sequence[Field], layout: FileFormat = PLAIN) -> None:
-    """Refuse, before anything is spent, what cannot be written as CSV, or in the encoding that the policy declares."""
+    """Refuse what cannot be written as CSV, or in the declared encoding, before anything is spent."""
     for field in fields:
         for text in (field.name, *field.entry.texts):
             if "\n" in text or not _fits(text, layout.codec):
@@ -83,9 +83,9 @@ def require_csv(fields: Sequence[Field], layout: FileFormat = PLAIN) -> None:
 def write_csv(
     file: TextIO, fields: Sequence[Field], cells: Ints, counts: Ints, delimiter: str = ",", layout: FileFormat = PLAIN
 ) -> None:
-    """A header, and `counts[k]` equal lines for each of the cells, in their order.
+    """Write a header, and `counts[k]` equal lines for each possible record, in their order.
 
-    Where the policy names the columns of a file without a header, all of them are there, and no header.
+    If the policy names the columns of a file without a header, all of them are written, and no header.
     """
     delimiter = layout.delimiter or delimiter
     named = {field.name: field for field in fields}
@@ -103,7 +103,7 @@ def write_csv(
 
 
 def quoted(texts: Iterable[str], delimiter: str) -> list[str]:
-    """Fields in quotes where they need them.
+    """Quote the fields that need it.
 
     >>> quoted(["a", "b,c", 'd"e', ""], ",")
     ['a', '"b,c"', '"d""e"', '']
@@ -113,10 +113,10 @@ def quoted(texts: Iterable[str], delimiter: str) -> list[str]:
 
 
 def _column(field: Field, cells: Ints, delimiter: str, *, alone: bool) -> list[str]:
-    """The texts of one column; each different entry is written once."""
+    """Return the texts of one column; each different entry is written once."""
     distinct, which = np.unique(field.places(cells), return_inverse=True)
     texts = quoted(texts_of(field.entry, distinct.tolist()), delimiter)
-    if alone:  # an empty line is a record to us, but not to everybody
+    if alone:  # an empty line is a record here, but not for all programs
         texts = [text or '""' for text in texts]
     entries: list[str] = np.array(texts, dtype=object)[which.reshape(-1)].tolist()
     return entries

@@ -1,11 +1,12 @@
-"""Files in which a line is a row: one row ends at each line feed, and nothing in it can reach another row.
+"""Read files in which a line is a row: a row ends at each line feed, and nothing in it can affect another row.
 
-General readers guess formats from the data, and let one stray quote swallow the lines behind it: one changed row then
-moves many others.  Here a row is what stands between two line feeds:
+General readers guess formats from the data, and a stray quote can swallow the lines behind it: one changed row then
+moves many others. Here a row is the text between two line feeds:
 
-- one carriage return before the line feed is dropped; an empty line is a row; nothing after the last line feed is not;
-- bytes that are not UTF-8, or of the encoding that the policy declares, become U+FFFD;
-- of a line its first million characters are looked at: what it says behind them is `other`, and takes no memory;
+- one carriage return before the line feed is dropped; an empty line is a row; an empty rest behind the last line feed
+  is not;
+- bytes that are not UTF-8, or not of the encoding that the policy declares, become U+FFFD;
+- only the first million characters of a line are read; entries behind them are `other`, and take no memory;
 - a file may be compressed: its name then ends in .gz, .bz2, .xz or .zst.
 """
 
@@ -34,13 +35,13 @@ COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma", ".zst": "compressio
 
 CHUNK = 8 << 20
 LONGEST_LINE = 1 << 20
-"""Characters.  A longer line is cut there, and ends in a mark, so that what was cut is not taken for whole."""
+"""Maximum characters of a line.  A longer line is cut there and ends in a mark, so that no cut entry looks complete."""
 
 CUT = "\ufffd"
 
 
 class LineFile(PlacedSource):
-    """A file of lines; subclasses say what is before the rows, and how a line is cut into entries."""
+    """A file of lines; subclasses define what precedes the rows, and how a line is split into entries."""
 
     def __init__(self, path: Path, codec: str = "utf-8") -> None:
         self.name = path.name
@@ -49,11 +50,11 @@ class LineFile(PlacedSource):
 
     @abstractmethod
     def begin(self, handle: BinaryIO) -> None:
-        """Read what stands before the first row."""
+        """Read what precedes the first row."""
 
     @abstractmethod
     def entries(self, lines: Sequence[str], universe: Universe) -> list[Entries]:
-        """The entries of many lines, a list for each column in the order in which the attributes read them."""
+        """Return the entries of many lines, a list for each column in the order in which the attributes read them."""
 
     def rows(self) -> int:
         with self.open() as handle:
@@ -65,7 +66,7 @@ class LineFile(PlacedSource):
             return breaks + (not last.endswith(b"\n"))
 
     def blocks(self, universe: Universe) -> Iterator[PlacedBlock]:
-        """The distinct lines of some megabytes at a time."""
+        """Yield the distinct lines of some megabytes at a time."""
         with self.open() as handle:
             self.begin(handle)
             for text in self._texts(handle):
@@ -74,7 +75,7 @@ class LineFile(PlacedSource):
                 yield PlacedBlock(times, self.entries(list(lines), universe))
 
     def open(self) -> BinaryIO:
-        """The file's bytes, uncompressed and in UTF-8."""
+        """Open the file's bytes, uncompressed and in UTF-8."""
         handle = self._unpacked()
         return handle if self._codec == "utf-8" else recoded(handle, self._codec)
 
@@ -94,7 +95,7 @@ class LineFile(PlacedSource):
         raise DataError(what, where=self.name, hints=hints)
 
     def first_line(self, handle: BinaryIO, max_rows: int) -> bytes:
-        """The bytes up to the first line feed."""
+        """Return the bytes up to the first line feed."""
         try:
             return handle.readline(max_rows)
         except Exception:  # damaged archives raise errors of many classes
@@ -102,7 +103,7 @@ class LineFile(PlacedSource):
         raise self._unreadable()
 
     def peek(self, handle: BinaryIO) -> bytes:
-        """Some of the next bytes, which are still to be read."""
+        """Return some of the next bytes without consuming them."""
         try:
             found: bytes = handle.peek(16)  # type: ignore[attr-defined]  # all readers of ours have it
             return found
@@ -111,7 +112,7 @@ class LineFile(PlacedSource):
         raise self._unreadable()
 
     def next_bytes(self, handle: BinaryIO) -> bytes:
-        """The next megabytes."""
+        """Return the next megabytes."""
         try:
             return handle.read(CHUNK)
         except Exception:
@@ -124,7 +125,7 @@ class LineFile(PlacedSource):
         return DataError("cannot be read to its end" + (f": {why}" if why else ""), where=self.name)
 
     def _texts(self, handle: BinaryIO) -> Iterator[str]:
-        """Whole lines, some megabytes at a time, without the line feed of the last one."""
+        """Yield whole lines, some megabytes at a time, without the line feed of the last one."""
         pieces: list[bytes] = []
         room = 4 * LONGEST_LINE + 1  # no character has more than four bytes
         while chunk := self.next_bytes(handle):
@@ -145,7 +146,7 @@ class LineFile(PlacedSource):
 
 
 def _distinct(block: str) -> "Counter[str]":
-    """The lines of a block and how often each stands there; one carriage return before each line feed is dropped."""
+    """Count the distinct lines of a block; one carriage return before each line feed is dropped."""
     if "\r" in block:
         block = block.replace("\r\n", "\n").removesuffix("\r")
     lines = Counter(block.split("\n"))
@@ -164,10 +165,10 @@ def _readable() -> list[str]:
 # - A line that is not a JSON object is a row whose every entry is missing.
 # - A missing name or `null` is a missing entry; a list, an object or an infinite number is an unreadable one.
 # - Numbers go by their value (1 and 1.0 are the whole number 1), true and false are the texts `true` and `false`.
-# - Of a key that stands twice, the last one counts.
+# - If a key occurs twice, the last one counts.
 #
-# Which keys there are is known only from rows, which are not ours to look at: so there is no schema, every column of
-# the policy may be there, and a column that the policy misspells makes everybody `other`.
+# The keys are known only from rows, which must not be read for a schema.  So there is no schema, every column of the
+# policy may be there, and a column that the policy misspells makes every record `other`.
 
 
 ENDINGS = (".jsonl", ".ndjson")
@@ -181,7 +182,7 @@ class JsonLines(LineFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        with self.open():  # that it can be opened; its lines are rows
+        with self.open():  # checks that it can be opened; all its lines are rows
             pass
 
     def columns(self) -> list[Column]:
@@ -192,21 +193,21 @@ class JsonLines(LineFile):
         )
 
     def check(self, universe: Universe) -> None:
-        """There is no schema that could misfit."""
+        """Check the universe alone; there is no schema that could misfit."""
         require_countable(self.name, universe)
 
     def begin(self, handle: BinaryIO) -> None:
-        """The first line is a row."""
+        """Do nothing: the first line is a row."""
 
     def entries(self, lines: Sequence[str], universe: Universe) -> list[Entries]:
-        """The values of the keys that the attributes read."""
+        """Return the values of the keys that the attributes read."""
         names = [column for attribute in universe.attributes for column in attribute.reads]
         rows = [read_object(line) for line in lines]
         return [[_entry(row.get(name)) for row in rows] for name in names]
 
 
 def read_object(line: str) -> dict[str, Any]:
-    """The object in a line; an empty one where there is none.  Never raises.
+    """Return the object in a line; an empty one if there is none.  Never raises.
 
     >>> read_object('{"age": 17, "age": 18.0}'), read_object('{"age": 17'), read_object("[1]")
     ({'age': 18.0}, {}, {})
@@ -227,7 +228,7 @@ def _whole(digits: str) -> int | float:
 
 
 def _entry(value: Any) -> object:
-    """An entry that can be looked up: True must not be taken for 1, and lists have no place in a table."""
+    """Return an entry that can be looked up: True must not equal 1, and lists cannot be keys."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and not math.isfinite(value):

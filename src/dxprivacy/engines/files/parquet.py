@@ -1,4 +1,4 @@
-"""Writing a Parquet file, for the demo and for examples."""
+"""Write Parquet files; convert kinds of attributes and encodings of text for the readers."""
 
 import codecs
 import io
@@ -39,11 +39,11 @@ def write_parquet(path: Path, columns: Mapping[str, Any]) -> None:
         raise DataError("cannot be written", where=str(path)) from None
 
 
-# -- Kinds of attributes from elsewhere, as ones of ours that read every entry alike: for the process apart ------------
+# -- Kinds of attributes of others, as our own kinds that read every entry alike: for the separate process -------------
 
 
 def read_alike(universe: Universe, where: str) -> Universe:
-    """A universe with the same cells for every row, of kinds that the package brings; unknown kinds are refused."""
+    """Return a universe of our own kinds that maps every row alike; refuse unknown kinds."""
     if all(type(attribute) in OURS for attribute in universe.attributes):
         return universe
     return universe.like(_alike(a, where) for a in universe.attributes)
@@ -74,9 +74,9 @@ def _alike(attribute: Attribute, where: str) -> Attribute:
             assert_never(unknown)
 
 
-# -- Bytes of another encoding as UTF-8, while they are read: everything behind sees UTF-8 alone -----------------------
-# A bad byte becomes U+FFFD.  In every encoding that a policy may name a line feed is a character of its own, so that
-# what one row holds never reaches the next.
+# -- Recoding to UTF-8 while bytes are read: all later steps see UTF-8 alone -------------------------------------------
+# A bad byte becomes U+FFFD.  In every encoding that a policy may name, a line feed is a character of its own, so that
+# one row never affects the next.
 
 
 _CHUNK = 1 << 20
@@ -108,7 +108,7 @@ class _Recoded(io.RawIOBase):
 
 
 def recoded(handle: BinaryIO, codec: str) -> BinaryIO:
-    """The same characters in UTF-8.
+    """Recode a stream to UTF-8.
 
     >>> recoded(io.BytesIO("été\\n".encode("latin-1")), "latin-1").readline().decode()
     'été\\n'

@@ -1,9 +1,8 @@
-"""Excel workbooks (`.xlsx`), cell by cell.
+"""Read Excel workbooks (`.xlsx`), cell by cell.
 
-Each cell has a type of its own and is read by itself; the first row of the sheet that is not empty names the columns,
-unless the policy does.
-A row with nothing in it is never a record, wherever it stands: so whether a row counts depends on that row alone, and
-not on the rows behind it.
+Each cell has a type of its own and is read by itself. The first row of the sheet that is not empty names the columns,
+unless the policy does. A row without entries is never a record, wherever it is: so whether a row counts depends on that
+row alone, and not on the rows behind it.
 """
 
 import math
@@ -26,9 +25,8 @@ from dxprivacy.universe.file_format import PLAIN, FileFormat
 from dxprivacy.universe.universe import Universe
 
 # -- Workbooks (`.xlsx`) as they are stored: a ZIP archive of XML parts, read as streams, cell by cell -----------------
-# A cell is read by itself and can be anything: what it does not say in a way that we know (an error value, a number
-# that is none, a text that is nowhere) is `UNREADABLE`, and nothing it says can stop the rows behind it or need much
-# memory.
+# A cell is read by itself and can be anything.  An unknown form (an error value, an invalid number, a text that is
+# missing) is `UNREADABLE`.  No cell can stop the rows behind it or need much memory.
 
 
 Row = dict[int, object]
@@ -39,8 +37,8 @@ _MOST_COLUMNS = 1 << 14
 _NO_COLUMN = -1  # the key of cells whose reference names no column: no attribute reads them, but their row is a record
 _PARTS = ("f", "v", "is")  # what a cell can hold: a formula, a stored value, a text of its own
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_LITERAL = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^\]]*\]')  # of a number format: what is written, not a field
-_DAYS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # number formats that every workbook has
+_LITERAL = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^\]]*\]')  # literal text in a number format
+_DAYS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # built-in number formats of dates and times
 _LAST_DAY = 2_958_466  # 9999-12-31 and a day, from 1899-12-30
 
 
@@ -70,28 +68,28 @@ class Workbook:
 
     @property
     def sheets(self) -> list[str]:
-        """Their names, in order."""
+        """The names of the sheets, in order."""
         return list(self._sheets)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._archive.close()
 
     def rows(self, sheet: str) -> Iterator[Row]:
-        """The rows of a sheet, each as its cells by column; cells with neither a formula nor a value are left out."""
+        """Yield the rows of a sheet, each as its cells by column, without those that have neither formula nor value."""
         cells = _SheetCells(self._texts(), self._dates(), epoch_1904=self._epoch_1904)
         for _ in self._events(self._sheets[sheet], cells.opened, cells.closed, cells.said):
             yield from cells.taken()
         yield from cells.taken()
 
     def _targets(self) -> dict[str, str]:
-        """Where the parts lie that the main one names."""
+        """Return the locations of the parts that the main one names."""
         self._main = "xl/workbook.xml"
         links = self._links("_rels/.rels", "")
         self._main = next((at for kind, at in links.values() if kind == "officeDocument"), self._main)
         folder = str(PurePosixPath(self._main).parent)
         links = self._links(f"{folder}/_rels/{PurePosixPath(self._main).name}.rels", folder)
-        # Where they always lie, if the links do not say it.
+        # The usual locations, if the links do not name them.
         usual = {"sharedStrings": f"{folder}/sharedStrings.xml", "styles": f"{folder}/styles.xml"}
         self._parts = usual | {kind: at for kind, at in links.values() if kind in usual}
         return {name: at for name, (_, at) in links.items()}
@@ -110,7 +108,7 @@ class Workbook:
         return found
 
     def _texts(self) -> list[object]:
-        """The texts that cells name by their number."""
+        """Return the shared texts, which cells name by their number."""
         part = self._parts["sharedStrings"]
         texts: list[object] = []
         if part not in self._archive.namelist():
@@ -120,7 +118,7 @@ class Workbook:
         def opened(name: str, _: Mapping[str, str]) -> None:
             if name == "si":
                 text.begin()
-            state["aside"] += name == "rPh"  # how to say it
+            state["aside"] += name == "rPh"  # its pronunciation
             text.listening = name == "t" and not state["aside"]
 
         def closed(name: str) -> None:
@@ -133,7 +131,7 @@ class Workbook:
         return texts
 
     def _dates(self) -> set[int]:
-        """The numbers of the cell styles that show a number as a day or a time."""
+        """Return the numbers of the cell styles that show a number as a day or a time."""
         part = self._parts["styles"]
         codes: dict[str, str] = {}
         styles: list[str] = []
@@ -166,7 +164,7 @@ class Workbook:
         closed: Callable[[str], None] | None = None,
         said: Callable[[str], None] | None = None,
     ) -> Iterator[None]:
-        """Call these as a part is read; give way after each chunk."""
+        """Call the handlers while a part is read; yield after each chunk."""
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.StartElementHandler = lambda name, given: opened(name.rpartition(" ")[2], given)
@@ -174,13 +172,13 @@ class Workbook:
             parser.EndElementHandler = lambda name: closed(name.rpartition(" ")[2])
         if said is not None:
             parser.CharacterDataHandler = said
-        parser.StartDoctypeDeclHandler = _refuse  # entities of one's own could grow without bound
+        parser.StartDoctypeDeclHandler = _refuse  # custom entities could expand without bound
         with self._archive.open(part) as stream:
             size, at = _CHUNK, -1
             while chunk := stream.read(size):
                 parser.Parse(chunk, False)
-                # A tag or a comment that has no end yet is read again from its beginning: with as much again each time,
-                # so that the time stays linear.  Text is not: a cell can be of any length.
+                # A tag or a comment without an end is read again from its beginning, each time with twice as much, so
+                # that the time stays linear.  Text is not read again: a cell can be of any length.
                 size = _CHUNK if parser.CurrentByteIndex > at else 2 * size
                 at = parser.CurrentByteIndex
                 if size > _LONGEST_TAG:
@@ -205,7 +203,7 @@ def _shows_days(number: str, code: str | None) -> bool:
 
 
 class _Text:
-    """Text as it comes in pieces, up to the longest that a cell can hold."""
+    """Text that arrives in pieces, up to the longest that a cell can hold."""
 
     def __init__(self) -> None:
         self.listening = False
@@ -225,7 +223,7 @@ class _Text:
 
 
 class _SheetCells:
-    """The rows of a sheet, from what its XML says."""
+    """The rows of a sheet, built from the events of its XML."""
 
     def __init__(self, texts: list[object], dates: set[int], *, epoch_1904: bool) -> None:
         self._texts, self._dates, self._epoch_1904 = texts, dates, epoch_1904
@@ -237,7 +235,7 @@ class _SheetCells:
         self._parts: set[str] = set()
 
     def taken(self) -> list[Row]:
-        """The rows that are complete."""
+        """Return the rows that are complete."""
         rows, self._rows = self._rows, []
         return rows
 
@@ -280,7 +278,7 @@ class _SheetCells:
                 return text
             case "b":
                 return {"1": "true", "0": "false", "true": "true", "false": "false"}.get(text, UNREADABLE)
-        return UNREADABLE  # an error value, or a type that came later
+        return UNREADABLE  # an error value, or an unknown type
 
     def _is_empty(self) -> bool:
         """Whether a cell without text holds nothing, or stores the empty text; a formula without a value is neither."""
@@ -298,7 +296,7 @@ class _SheetCells:
 
 
 def _column(reference: str, following: int) -> int:
-    """The position of a cell: A1 is 0; without a reference, behind the one before.
+    """Return the column of a cell: A1 is 0; without a reference, the column behind the one before.
 
     >>> _column("B7", 0), _column("XFD1048576", 0), _column("", 5), _column("?", 5)
     (1, 16383, 5, -1)
@@ -313,7 +311,7 @@ def _column(reference: str, following: int) -> int:
 
 
 def _day(number: float, *, epoch_1904: bool) -> object:
-    """A number of days as the day, or the point in time; as a number where the calendar ends.
+    """Return a number of days as the day, or the point in time; outside of the calendar, the number.
 
     >>> _day(46023.0, epoch_1904=False), _day(1.5, epoch_1904=False), _day(60.0, epoch_1904=False)
     (datetime.date(2026, 1, 1), datetime.datetime(1900, 1, 1, 12, 0), UNREADABLE)
@@ -322,7 +320,7 @@ def _day(number: float, *, epoch_1904: bool) -> object:
     if not 0 <= days < _LAST_DAY:
         return number
     if 60 <= days < 61:
-        return UNREADABLE  # 29 February 1900, which the format has and the calendar has not
+        return UNREADABLE  # 29 February 1900, which the format has but not the calendar
     first = date(1899, 12, 31) if days < 60 else date(1899, 12, 30)
     day = first + timedelta(days=math.floor(days))
     seconds = round((days - math.floor(days)) * 86_400)
@@ -353,7 +351,7 @@ class Sheet(PlacedSource):
         self._columns = [clean_text(header.get(k)) or "" for k in range(max(header) + 1)]
 
     def columns(self) -> list[Column]:
-        """The names in the first row; types are up to each cell."""
+        """Return the names in the first row; each cell has its own type."""
         return [Column(name, ColumnKind.OBJECT) for name in self._columns]
 
     def check(self, universe: Universe) -> None:
@@ -363,11 +361,11 @@ class Sheet(PlacedSource):
             find_keys(self.name, self._columns, universe.people)
 
     def rows(self) -> int:
-        """The number of rows below the header."""
+        """Return the number of rows below the header."""
         return sum(1 for _ in self._read()) - self._has_header
 
     def blocks(self, universe: Universe) -> Iterator[PlacedBlock]:
-        """The rows below the header, some thousands at a time."""
+        """Yield the rows below the header, some thousands at a time."""
         positions = [position for read in self._positions(universe) for position in read]
         rows = self._read()
         if self._has_header:
@@ -388,7 +386,7 @@ class Sheet(PlacedSource):
         return find_columns(self.name, self._columns, universe, list_names=is_header, hints=hints)
 
     def _read(self) -> Iterator[dict[int, object]]:
-        """The rows of the sheet that are not empty."""
+        """Yield the rows of the sheet that are not empty."""
         names: list[str] = []
         try:
             book = Workbook(self._path)
@@ -409,7 +407,7 @@ class Sheet(PlacedSource):
                 hints=did_you_mean(self._sheet, names),
             )
         raise DataError(
-            "cannot be read: it is no .xlsx workbook, or it is damaged",
+            "cannot be read: it is not an .xlsx workbook, or it is damaged",
             where=self._path.name,
             hints=[("save the sheet as CSV in UTF-8", "")],
         )

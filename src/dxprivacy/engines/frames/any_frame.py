@@ -1,13 +1,13 @@
 """Data frames in memory: pandas, polars, Arrow, relations of DuckDB.
 
-None of them is imported; we only use the object that we were given.
+None of these libraries is imported; only the given object is used.
 
-A frame is handed to the engine with the wanted columns only, renamed c0, c1, ...: so names may be anything.
+The engine gets the wanted columns only, renamed c0, c1, ..., so that names may be anything.
 
 - Entries of columns that can hold any object are placed here, one by one, by a reader of `entries`: the engine would
-  guess a type from a sample, and stop at the first entry that it cannot convert.
-- Instants (points in time with a zone) are handed over without their zone, as of UTC: the engine would convert them to
-  microseconds, and stop at the first one that is too far away.
+  guess a type from a sample, and fail at the first entry that it cannot convert.
+- Instants (points in time with a zone) are passed without their zone, in UTC: the engine would convert them to
+  microseconds, and fail at the first one that is out of range.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _Make = Callable[[Any], Frame]
 
 
 def as_frame(data: object) -> Frame | None:
-    """The frame behind an object, told by the names of its classes, so that nothing has to be imported."""
+    """Return the frame behind an object, or None; classes are recognized by name, so that nothing is imported."""
     known: dict[tuple[str, str], _Make] = {
         ("pandas", "DataFrame"): PandasFrame,
         ("polars", "DataFrame"): PolarsFrame,
@@ -48,7 +48,7 @@ _OFFERS = ("__arrow_c_stream__", "__arrow_c_array__")
 
 
 def _inside(wrapped: Any) -> Frame:
-    """The frame that narwhals wraps: its own way to Arrow would guess the types of objects from them."""
+    """Return the frame that narwhals wraps: its own conversion to Arrow would guess the types of objects."""
     native = wrapped.to_native()
     frame = None if type(native) is type(wrapped) else as_frame(native)
     if frame is None:

@@ -1,10 +1,10 @@
-"""Columns of Arrow's, in forms that the engine reads entry by entry, whatever their bits are.
+"""Convert Arrow columns to forms that the engine reads entry by entry, whatever their encoding.
 
-Arrow writes repeated entries as a dictionary and places in it, or as runs; and it lets anybody give a type a name of
-their own.  What an entry is stands behind all of that, so types and entries are looked at there: the engine would meet
-an instant too far away inside a dictionary just the same, and takes the places in a dictionary inside runs for entries.
+Arrow encodes repeated entries as a dictionary and places in it, or as runs, and allows named types (extension types).
+The types and entries behind all of these are inspected. The engine would still fail at an instant out of range inside a
+dictionary, and would read the places in a dictionary inside runs as entries.
 
-pyarrow is not imported: where there is an Arrow column, there is pyarrow.
+pyarrow is not imported: an Arrow column implies that it is loaded.
 """
 
 import sys
@@ -17,17 +17,17 @@ from dxprivacy.engines.source import ColumnKind
 
 
 def declared_by_arrow(declared: Any) -> Declared:
-    """What `Frame.declared` says of an Arrow type."""
+    """Return what `Frame.declared` reports for an Arrow type."""
     entry = _behind(declared)
     kind = ColumnKind.NOTHING if str(entry) == "null" else ColumnKind.INSTANT if getattr(entry, "tz", None) else None
     return Declared(kind, f"of type {declared}")
 
 
 def handed_over(column: Any) -> Any:
-    """An Arrow column in a form that the engine reads entry by entry, whatever its bits are.
+    """Convert an Arrow column to a form that the engine reads entry by entry, whatever its encoding.
 
-    Instants become points in time of UTC without a zone.  Decimals get all digits that a decimal can have: where an
-    entry has more than its type declares, the engine would take what stood there before.
+    Instants become points in time in UTC without a zone. Decimals get the maximum number of digits: for an entry with
+    more digits than its type declares, the engine would use the value that its memory held before.
     """
     arrow = sys.modules["pyarrow"]
     while not _is_read(column.type):
@@ -39,14 +39,14 @@ def handed_over(column: Any) -> Any:
 
 
 def _behind(declared: Any) -> Any:
-    """The type of the entries, behind dictionaries, runs and names."""
+    """Return the type of the entries, behind dictionaries, runs and named types."""
     while (inner := _within(declared)) is not None:
         declared = inner
     return declared
 
 
 def _within(declared: Any) -> Any | None:
-    """The type one step behind a dictionary, runs or a name; None for a plain type."""
+    """Return the type one step behind a dictionary, runs or a named type; None for a plain type."""
     types = sys.modules["pyarrow"].types
     if types.is_dictionary(declared) or types.is_run_end_encoded(declared):
         return declared.value_type
@@ -54,9 +54,9 @@ def _within(declared: Any) -> Any | None:
 
 
 def _is_read(declared: Any) -> bool:
-    """Whether the engine is left to look behind a type itself, if there is anything behind it.
+    """Whether the engine itself reads a type, including any type behind it.
 
-    It does that for texts in a dictionary, which take much more room outside of it, and for names: it knows some.
+    It does for texts in a dictionary, which need much more memory outside of it, and for named types: it knows some.
     """
     types = sys.modules["pyarrow"].types
     inner = _within(declared)
@@ -69,7 +69,7 @@ def _is_read(declared: Any) -> bool:
 
 
 def _require_taking(entry: Any) -> None:
-    """Refuse, by their type alone, entries that pyarrow cannot copy from their places: rows or none, it is the same."""
+    """Refuse entries that pyarrow cannot copy by their places; decided by type alone, with or without rows."""
     arrow = sys.modules["pyarrow"]
     while hasattr(entry, "storage_type"):
         entry = entry.storage_type
@@ -77,7 +77,7 @@ def _require_taking(entry: Any) -> None:
 
 
 def _one_less(chunk: Any) -> Any:
-    """The entries of a chunk without the outermost of what stands before them."""
+    """Return the entries of a chunk without its outermost encoding."""
     arrow = sys.modules["pyarrow"]
     if arrow.types.is_dictionary(chunk.type):
         return chunk.dictionary.take(chunk.indices)

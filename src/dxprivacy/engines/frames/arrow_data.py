@@ -1,7 +1,7 @@
-"""Arrow data beyond tables: datasets, batches, streams, and files in Arrow's own format.
+"""Arrow tables, datasets, batches, streams, and files in Arrow's own format.
 
-pyarrow is imported only when it is needed: an object of pyarrow comes with it, a file or a stream of another library
-asks for it.
+pyarrow is imported only if it is needed: an object of pyarrow implies that it is loaded, a file or a stream of another
+library does not.
 """
 
 import importlib
@@ -29,15 +29,15 @@ class ArrowTable:
         self._table = table
 
     def height(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return int(self._table.num_rows)
 
     def declared(self, position: int) -> Declared:
-        """Arrow says the kind, except of columns that hold nothing."""
+        """Return the kind for null and instant columns only; the engine determines the others."""
         return declared_by_arrow(self._table.schema.field(position).type)
 
     def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
-        """The wanted columns as c0, c1, ...; none has objects."""
+        """Return the wanted columns as c0, c1, ...; none has objects."""
         table = self._table if rows else self._table.slice(0, 0)
         columns = [handed_over(table.column(w.position)) for w in wanted]
         return type(self._table).from_arrays(columns, names=[f"c{k}" for k in range(len(columns))])
@@ -52,7 +52,8 @@ ENDINGS = (".arrow", ".feather", ".ipc")
 class ArrowDataset:
     """A pyarrow Dataset: many files as one table, read in batches.
 
-    Not of text: its types would be guessed from the first rows, and an entry that does not fit would stop the rest.
+    One of text is refused: its types would be guessed from the first rows, and an entry that does not fit would stop
+    the rest.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -64,27 +65,27 @@ class ArrowDataset:
         self._dataset = dataset
 
     def height(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return int(self._dataset.count_rows())
 
     def declared(self, position: int) -> Declared:
-        """Arrow says the kind, except of columns that hold nothing."""
+        """Return the kind for null and instant columns only; the engine determines the others."""
         found = declared_by_arrow(self._dataset.schema.field(position).type)
         other = self._read_as_another(self.columns[position])
         return Declared(None, f"{found.words}, and in some of its files {other}") if other else found
 
     def _read_as_another(self, name: str) -> str:
-        """A type that a column has in some file and whose entries are not all entries of its type in the dataset.
+        """Return a type of the column in some file with entries that do not fit its type in the dataset; else empty.
 
-        Arrow converts each file to the type of the dataset, and stops at an entry for which this is not exact: then
-        one row would decide whether there is a release.
+        Arrow converts each file to the type of the dataset, and fails at an entry for which this is not exact: then one
+        row would decide whether there is a release.
         """
         declared = self._dataset.schema.field(name).type
         return next((str(t) for t in self._types.get(name, []) if not _always_fits(t, declared)), "")
 
     @cached_property
     def _types(self) -> dict[str, list[Any]]:
-        """The types of each column in the files; reads no row."""
+        """Return the types of each column in the files; reads no row."""
         types: dict[str, list[Any]] = {}
         for schema in _schemas(self._dataset):
             for field in schema:
@@ -94,7 +95,7 @@ class ArrowDataset:
         return types
 
     def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
-        """The wanted columns as c0, c1, ..., as a stream of batches."""
+        """Return the wanted columns as c0, c1, ..., as a stream of batches."""
         arrow = pyarrow("")
         names = [self.columns[w.position] for w in wanted]
         if any(map(self._read_as_another, names)):
@@ -116,15 +117,15 @@ class ArrowDataset:
 
 
 def _no_entries(declared: Any) -> Any:
-    """A column without rows: it cannot be made of the types that a dataset cannot hand over, so these are refused."""
+    """Return a column without rows; it fails for types that a dataset cannot convert, so that these are refused."""
     arrow = pyarrow("")
-    if declared_by_arrow(declared)[0] is ColumnKind.NOTHING:  # nothing but NULL, in whatever form, is always read
+    if declared_by_arrow(declared)[0] is ColumnKind.NOTHING:  # a column of NULL alone is always read, in any encoding
         return arrow.chunked_array([], declared)
     return arrow.chunked_array([arrow.array([], declared)], declared)
 
 
 def _schemas(dataset: Any) -> Iterator[Any]:
-    """The schema of each file; what is in memory has that of its dataset."""
+    """Yield the schema of each file; data in memory has that of its dataset."""
     for part in getattr(dataset, "children", ()):
         yield from _schemas(part)
     for file in getattr(dataset, "files", ()):
@@ -132,7 +133,7 @@ def _schemas(dataset: Any) -> Iterator[Any]:
 
 
 def _always_fits(stored: Any, declared: Any) -> bool:
-    """Whether every entry of one Arrow type is one of another type, too."""
+    """Whether every entry of one Arrow type is also an entry of another type."""
     types = pyarrow("").types
     if types.is_dictionary(stored):
         return bool(stored.equals(declared)) or _always_fits(stored.value_type, declared)
@@ -157,7 +158,7 @@ def _text_format(dataset: Any) -> str:
 
 
 def table_of(data: Any) -> ArrowTable:
-    """A table from a batch, or from anything that offers itself as one or as a stream of them.
+    """Read a table from a batch, or from anything that exports itself as one or as a stream of them.
 
     A stream can be read only once, but the number of rows is needed before they are counted: so it is read here.
     """
@@ -172,29 +173,29 @@ def table_of(data: Any) -> ArrowTable:
 
 
 def read_arrow_file(path: Path) -> ArrowTable:
-    """A file in Arrow's own format (Feather is one), random access or stream; mapped, so that memory stays free."""
+    """Read a file in Arrow's own format (such as Feather), random access or stream; mapped, to keep memory free."""
     arrow = pyarrow(path.name)
     ipc = importlib.import_module("pyarrow.ipc")
     for read in (ipc.open_file, ipc.open_stream):
         try:
             table = read(arrow.memory_map(str(path), "r")).read_all()
-            table.validate()  # that offsets lie within the file; says nothing about entries
+            table.validate()  # that offsets lie within the file; does not check entries
         except Exception:
             continue
         frame = ArrowTable(table)
         frame.name = path.name
         return frame
-    raise DataError("cannot be read: it is no Arrow file, or it is damaged or cut off", where=path.name)
+    raise DataError("cannot be read: it is not an Arrow file, or it is damaged or cut off", where=path.name)
 
 
 def pyarrow(what: str) -> Any:
-    """The package, or an error that says what needs it."""
+    """Import pyarrow, or raise an error that names what needs it."""
     require_pyarrow(what)
     return importlib.import_module("pyarrow")
 
 
 def require_pyarrow(what: str) -> None:
-    """Refuse what needs the package where it is not installed; does not load it."""
+    """Refuse what needs pyarrow if it is not installed; does not import it."""
     if importlib.util.find_spec("pyarrow") is not None:
         return
     raise DataError(

@@ -1,8 +1,8 @@
-"""Relations of DuckDB in Python: what `duckdb.sql(…)` returns.
+"""Relations of DuckDB in Python: the results of `duckdb.sql(…)`.
 
-A relation is a query.  What it reads from text, or from a frame of pandas, has types that the engine guesses from the
-rows, so that one row could change how all others are read: its plan says what it scans, and whatever is not known to
-have declared types is refused.  What it computes is the curator's definition of the data, as with a lazy frame.
+A relation is a query. If it reads text or a pandas frame, the engine guesses types from the rows, so that one row could
+change how all others are read. Its plan shows what it scans; a scan is refused unless its types are known to be
+declared. Whatever the query computes is the curator's definition of the data, as with a lazy frame.
 """
 
 import json
@@ -23,7 +23,7 @@ _DECLARED = {
 
 
 def relation_table(relation: Any) -> ArrowTable:
-    """Its rows, read into memory, unless it scans what has no declared types."""
+    """Read the rows of a relation into memory; refuse scans without declared types."""
     for scan in _scans(relation):
         _require_declared(scan)
     frame = table_of(relation)
@@ -32,14 +32,14 @@ def relation_table(relation: Any) -> ArrowTable:
 
 
 def _scans(relation: Any) -> list[str]:
-    """What it reads, from the plan that the engine would run; reads no row."""
+    """Return what a relation scans, from the plan that the engine would run; reads no row."""
     try:
         plans = json.loads(relation.explain(format="json"))
         return [name for plan in plans for name in _leaves(plan)]
     except Exception:  # of another version, or a connection that was closed
         pass
     raise DataError(
-        "cannot be asked what it reads",
+        "does not show what it reads",
         where=NAME,
         hints=[("relation.to_arrow_table()", "give its rows, if their types are declared")],
     )

@@ -1,4 +1,4 @@
-"""What a data frame must tell, whoever made it: names, height, kinds, and some of its columns."""
+"""The interface of data frames of all libraries: names, height, kinds, and some of the columns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from dxprivacy.errors import DataError
 
 @dataclass(frozen=True)
 class Wanted:
-    """A column to take.  Where its entries are objects, `reader` gives the place of each, or else `text` its text."""
+    """A column to select.  If its entries are objects, `reader` gives the place of each, or else `text` its text."""
 
     position: int
     reader: Reader | None = None
     text: Callable[[object], str | None] = clean_text
-    by_text: bool = False  # whether entries are compared as texts: a number that may be rounded has none
+    by_text: bool = False  # entries are compared as texts; a number that may be rounded is unreadable
 
 
 class Declared(NamedTuple):
-    """What a frame says of a column: its kind where only the frame knows it, and the name of its type."""
+    """What a frame declares of a column: its kind if only the frame knows it, and the name of its type."""
 
     kind: ColumnKind | None
     words: str
@@ -28,23 +28,23 @@ class Declared(NamedTuple):
 
 
 class Frame(Protocol):
-    """What the engine needs of a frame."""
+    """The interface that the engine needs of a frame."""
 
     name: str
     columns: list[str]
 
     def height(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
 
     def declared(self, position: int) -> Declared:
-        """The type of one column."""
+        """Return the type of one column."""
 
     def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
-        """The wanted columns as c0, c1, ...; `rows=False` for the schema alone."""
+        """Return the wanted columns as c0, c1, ...; `rows=False` for the schema alone."""
 
 
 def guessed(name: str, text: str) -> DataError:
-    """The refusal of text that another library reads: it would guess the types from some rows."""
+    """Return the refusal of text that another library reads: it would guess the types from some rows."""
     given = {"CSV": "people.csv", "JSON": "people.jsonl"}[text]
     return DataError(
         f"reads {text} with types guessed from the rows, so that one row could change how others are read",

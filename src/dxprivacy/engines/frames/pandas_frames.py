@@ -21,11 +21,11 @@ class PandasFrame:
         self._frame = frame
 
     def height(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return len(self._frame)
 
     def declared(self, position: int) -> Declared:
-        """`object` and `str` are what pandas infers for want of a type; `string` and `category` are declared.
+        """Return the type: pandas infers `object` and `str` if none is declared; `string` and `category` are declared.
 
         Types of numpy are inferred: one missing entry makes floats of whole numbers.
         """
@@ -37,7 +37,7 @@ class PandasFrame:
         return Declared(kind, f"of type {dtype}", inferred=isinstance(dtype, np.dtype))
 
     def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
-        """The wanted columns as c0, c1, ..."""
+        """Return the wanted columns as c0, c1, ..."""
         frame = self._frame if rows else self._frame.iloc[:0]
         part = frame.iloc[:, [w.position for w in wanted]].set_axis([f"c{k}" for k in range(len(wanted))], axis=1)
         changed = {}
@@ -63,16 +63,16 @@ class PandasFrame:
 
 
 def _entries(entries: Iterable[Any], want: Wanted) -> Iterator[object]:
-    """The entries of a column of objects or categories.
+    """Yield the entries of a column of objects or categories.
 
-    One row decides whether pandas holds the others as int64, as float64, or as objects.  So that it does not decide how
-    they are read, a number that float64 may have rounded is unreadable in all three where it is compared as text.
+    One row decides whether pandas holds the others as int64, as float64, or as objects. It must not decide how they are
+    read. So a number that float64 may have rounded is unreadable in all three, if it is compared as text.
     """
     return (UNREADABLE if want.by_text and _may_be_rounded(entry) else entry for entry in entries)
 
 
 def _without_complex(categories: Any) -> Iterable[Any]:
-    """The categories, real numbers as such: one complex entry makes complex numbers of all other numbers."""
+    """Return the categories with real numbers as such: one complex entry makes all other numbers complex."""
     if getattr(categories.dtype, "kind", "") != "c":
         return categories  # type: ignore[no-any-return]
     return [UNREADABLE if entry.imag else entry.real for entry in categories]
@@ -91,8 +91,10 @@ def _held_by_arrow(dtype: Any) -> bool:
 
 
 def _all_in_arrow(frame: Any) -> Any:
-    """A frame of which Arrow holds some columns, as an Arrow table: handed over as a frame, the engine would turn the
-    entries of short ones into Python's, and stop at text that is not UTF-8.
+    """Convert a frame in which Arrow holds some columns to an Arrow table.
+
+    Given the frame itself, the engine would convert the entries of short ones to Python objects, and fail on text that
+    is not UTF-8.
     """
     arrow = sys.modules["pyarrow"]  # where there is an Arrow column, there is pyarrow
     texts = {name: arrow.string() for name, dtype in frame.dtypes.items() if str(dtype) in ("object", "str", "string")}

@@ -21,22 +21,22 @@ class PolarsFrame:
         self._frame = frame
 
     def height(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return int(self._frame.height)
 
     def declared(self, position: int) -> Declared:
-        """Arrow says the kind, except of columns that hold nothing."""
+        """Return the kind for null and instant columns only; the engine determines the others."""
         return declared_by_polars(self._frame.dtypes[position])
 
     def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
-        """The wanted columns as c0, c1, ..."""
+        """Return the wanted columns as c0, c1, ..."""
         part = self._frame.select([self._frame.to_series(w.position).alias(f"c{k}") for k, w in enumerate(wanted)])
         table = (part if rows else part.head(0)).to_arrow()
         return ArrowTable(table).take([replace(w, position=k) for k, w in enumerate(wanted)], rows=True)
 
 
 def declared_by_polars(dtype: Any) -> Declared:
-    """What `Frame.declared` says of a polars type."""
+    """Return what `Frame.declared` reports for a polars type."""
     kind = (
         ColumnKind.NOTHING
         if str(dtype) == "Null"
@@ -48,9 +48,9 @@ def declared_by_polars(dtype: Any) -> Declared:
 
 
 class PolarsLazy:
-    """A polars LazyFrame: asked for the wanted columns alone.
+    """A polars LazyFrame: only the wanted columns are collected.
 
-    Not one that scans text: see `ArrowDataset`.  Its plan says what it scans; nothing tells whether types were given.
+    One that scans text is refused: see `ArrowDataset`. Its plan shows what it scans, but not whether types were given.
     """
 
     def __init__(self, frame: Any) -> None:
@@ -64,15 +64,15 @@ class PolarsLazy:
         self._frame = frame
 
     def height(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return int(self._frame.select(sys.modules["polars"].len()).collect().item())
 
     def declared(self, position: int) -> Declared:
-        """Arrow says the kind, except of columns that hold nothing."""
+        """Return the kind for null and instant columns only; the engine determines the others."""
         return declared_by_polars(self._schema.dtypes()[position])
 
     def take(self, wanted: Sequence[Wanted], *, rows: bool) -> object:
-        """The wanted columns as c0, c1, ..."""
+        """Return the wanted columns as c0, c1, ..."""
         polars = sys.modules["polars"]  # where there is a LazyFrame, there is polars
         names = [self.columns[w.position] for w in wanted]
         if rows:  # by selectors: a plain name could be a pattern

@@ -1,4 +1,4 @@
-"""Counting in SQL: what all dialects share; one package per database.
+"""Count in SQL: what all dialects share, and one package per database.
 
 In reading order: `dialect`, `counting_sql`, `people_sql`, `duckdb`, `postgres`, `spark`.
 """

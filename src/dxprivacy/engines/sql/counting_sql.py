@@ -1,8 +1,9 @@
-"""The SQL of counting: entries are placed, listed texts by a join, and rows are grouped by their cell.
+"""Generate the SQL of counting: place entries (listed texts by a join), and group rows by possible record.
 
-What is *late* is grouped as it is written, and placed afterwards, a group at a time; everything else is placed row by
-row, in plain arithmetic.  Which is which the dialect says, by types alone: grouping by what is written is faster where
-few entries differ and slower where all do, and then the time tells something of how many there are.
+A *late* column is grouped by its raw entries, and placed afterwards, once per group. All other columns are placed row
+by row, in plain arithmetic. The dialect decides which columns are late, by types alone. Grouping by raw entries is
+faster if few entries differ and slower if all do, so its running time reveals something about the number of different
+entries.
 """
 
 import re
@@ -24,19 +25,19 @@ from dxprivacy.universe.people import People
 from dxprivacy.universe.reading.codecs import Codec, ListedTexts
 from dxprivacy.universe.universe import Universe
 
-# -- Which columns of a table to select as r0, r1, ..., and how the attributes of a universe read them -----------------
+# -- The columns of a table to select as r0, r1, ..., and how the attributes of a universe read them -------------------
 
 
 class Described(Protocol):
-    """A column of an engine, with whatever that engine knows of it besides."""
+    """A column of an engine, with any further facts that the engine needs."""
 
     @property
     def column(self) -> Column:
-        """As the schema has it."""
+        """The column in the schema."""
 
     @property
     def entry(self) -> str:
-        """The SQL of its entries, in the type that we read them in."""
+        """The SQL of its entries, in the type that is read."""
 
 
 D = TypeVar("D", bound=Described)
@@ -45,9 +46,10 @@ D = TypeVar("D", bound=Described)
 def fitted(
     where: str, columns: Sequence[D], universe: Universe, most_joins: int, longest: int
 ) -> tuple[list[D], list[list[Read]]]:
-    """The wanted columns, one after the other, and the reads of each attribute; refuses a schema that does not fit.
+    """Return the wanted columns, and the reads of each attribute; refuse a schema that does not fit.
 
-    Of more listed attributes than an engine joins, those with the fewest values, up to `longest`, are looked up alone.
+    If there are more than `most_joins` listed attributes, those with the fewest values are looked up without a join, if
+    they have at most `longest` values.
     """
     positions = find_columns(where, [found.column.name for found in columns], universe)
     read = [[columns[position] for position in mine] for mine in positions]
@@ -69,19 +71,19 @@ def fitted(
 
 
 def key_columns(where: str, columns: Sequence[D], people: People) -> list[D]:
-    """The columns that tell whose row it is."""
+    """Return the key columns."""
     keys = [columns[position] for position in find_keys(where, [found.column.name for found in columns], people)]
     check_keys(where, [found.column for found in keys])
     return keys
 
 
 def selected(wanted: Sequence[Described], rows: str) -> str:
-    """SELECT of the wanted columns as r0, r1, ..."""
+    """Write the SELECT of the wanted columns as r0, r1, ..."""
     return f"SELECT {', '.join(f'{found.entry} AS r{k}' for k, found in enumerate(wanted))} FROM {rows}"
 
 
 def is_text(text: str) -> bool:
-    """Whether a listed text can be written in UTF-8: what cannot stands in no table.
+    """Test whether a listed text can be written in UTF-8; any other cannot occur in a table.
 
     >>> is_text("été"), is_text(chr(0xD800))
     (True, False)
@@ -107,9 +109,9 @@ class Counting:
         self.dialect = dialect
 
     def cells(self, rows: str, packing: Packing, reads: Sequence[Reads], by: Sequence[str] = ()) -> str:
-        """How many rows fall into each cell, as (c0, c1, ..., n) in packed numbers; joins the tables of `domains`.
+        """Write the query that counts rows by possible record, as (c0, c1, ..., n) in packed numbers.
 
-        Also by further columns of the rows, where some are named.
+        It joins the tables of `domains`. Rows are also grouped by the columns that `by` names.
         """
         terms = [
             f"coalesce(CAST({self._index(mine)} AS BIGINT), {attribute.listed})"  # 32 bits would overflow
@@ -144,9 +146,10 @@ class Counting:
             FROM ({every}) AS groups_placed GROUP BY {", ".join([*by, *cells])}"""
 
     def others(self, rows: str, reads: Reads, texts: Sequence[str]) -> str:
-        """The entries of an attribute that count as `other`, as (t0, t1, ..., n); `texts` are further names of `rows`.
+        """Write the query for the entries of an attribute that count as `other`, as (t0, t1, ..., n).
 
-        As the bytes of their texts: they need not be Unicode.
+        `texts` names columns of `rows` with the texts of the entries; if empty, the entry itself is shown. Entries are
+        returned as the bytes of their texts, which need not be Unicode.
         """
         names = [f"t{k}" for k in range(len(reads))]
         written = [text or self.dialect.shown(read.column, read.raw) for text, read in zip(texts, reads, strict=True)]
@@ -157,13 +160,16 @@ class Counting:
             WHERE ({self._index(reads)}) IS NULL GROUP BY {", ".join(names)}"""
 
     def distinct(self, rows: str, column: Column, max_rows: int) -> str:
-        """The different texts of the one column of `rows`, as `values` are compared with them; a few too many."""
+        """Write the query for the distinct texts of the only column of `rows`, as `values` are compared with them.
+
+        It returns slightly more than `max_rows` texts if there are too many.
+        """
         untyped = Column(column.name, ColumnKind.UNTYPED) if column.kind is ColumnKind.OBJECT else column
         text = self.dialect.sql(text_of(untyped), "r0")
         return f"SELECT DISTINCT {text} AS listed FROM ({rows}) AS all_rows LIMIT {max_rows + 2}"
 
     def domains(self, reads: Sequence[Reads]) -> list[tuple[str, str, dict[str, int]]]:
-        """The tables (listed, position) of what is looked up: the name of each, the SQL of a text's key, its texts."""
+        """Return the lookup tables (listed, position): the name of each, the SQL of a text's key, its texts."""
         joined = [read for mine in reads for read in mine if self.is_joined(read)]
         return [
             (domain(read), self.dialect.listed_key(read), _reachable(read, read.codec))
@@ -172,20 +178,20 @@ class Counting:
         ]
 
     def pairs(self, rows: str, first: Read, second: Read) -> str:
-        """The different pairs of coordinates that are numbers, as (first, second)."""
+        """Write the query for the distinct pairs of coordinates that are numbers, as (first, second)."""
         steps = self._steps(rows, [first, second], [])
         return f"SELECT DISTINCT {_name('x', first)} AS first, {_name('x', second)} AS second FROM ({steps}) AS placed"
 
     def is_joined(self, read: Read) -> bool:
-        """Whether what was parsed is looked up in a table of listed texts."""
+        """Return whether the parsed entry is looked up in a table of listed texts."""
         return read.is_joined
 
     def stepped(self, step: Step, read: Read, name: str) -> str:
-        """One step of placing what stands in a column."""
+        """Render one step of placing the entry of a column."""
         return self.dialect.sql(step(read.codec, read.column), name)
 
     def _bounded(self, rows: str, raw: Reads, others: Reads, by: Sequence[str]) -> str:
-        """The rows without text that is too long to be anything but `other`: not even its groups are made."""
+        """Return the rows with NULL for text too long to be anything but `other`: it is not even grouped."""
         if not raw:
             return rows
         columns = [f"{self.dialect.sql(_bounded(read), read.raw)} AS {read.raw}" for read in raw]
@@ -199,7 +205,7 @@ class Counting:
         return " ".join(f"LEFT JOIN {self.dialect.relation(name)} AS {name} ON {equal}" for name, equal in on.items())
 
     def _index(self, reads: Reads) -> str:
-        """The attribute's index from the places of its entries, NULL where one of them has none."""
+        """Return the SQL of the attribute's index from the places of its entries; NULL if one of them has none."""
         if self.is_joined(reads[0]) or reads[0].beside is not None:
             return self._position(reads[0])
         index = self.placed(reads[0])
@@ -208,17 +214,17 @@ class Counting:
         return index
 
     def _position(self, read: Read) -> str:
-        """Where what was parsed stands among listed texts, or listed places."""
+        """Return the SQL of the position of the parsed entry among listed texts, or listed places."""
         if not (read.alone and isinstance(read.codec, ListedTexts)):
             return f"{domain(read)}.position"
         return self.dialect.looked_up(_name("x", read), domain(read), read, _reachable(read, read.codec))
 
     def placed(self, read: Read) -> str:
-        """The place of an entry, NULL where it has none, from what all steps made of it."""
+        """Return the SQL of the place of an entry after all steps; NULL if it has none."""
         return _name("x", read)
 
     def _steps(self, source: str, reads: Reads, keep: Sequence[str]) -> str:
-        """The steps of placing, one SELECT each: what stands in r3 is parsed into v3, bounded in w3, placed in x3."""
+        """Nest the steps of placing, one SELECT each: r3 is parsed into v3, bounded in w3, placed in x3."""
         fence = self.dialect.fence(reads)
         for before, after, step in (("r", "v", parsed), ("v", "w", inside), ("w", "x", place)):
             columns = [f"{self.stepped(step, read, _name(before, read))} AS {_name(after, read)}" for read in reads]
@@ -228,19 +234,19 @@ class Counting:
 
 
 def domain(read: Read) -> str:
-    """The table in which an entry, or a pair of them, is looked up: (listed, position) or (first, second, position)."""
+    """Return the name of the lookup table of an entry or a pair: (listed, position) or (first, second, position)."""
     return f"domain_{read.raw}"
 
 
 def _bounded(read: Read) -> Value:
-    """A text that is short enough to be looked at by a pattern; everything else as it is."""
+    """Return the entry; for text that a pattern reads, NULL if it is too long to be inspected."""
     return short(read.column) if read.is_grouped_raw else Input(read.column.native)
 
 
 def _reachable(read: Read, codec: ListedTexts) -> dict[str, int]:
-    """What can stand in some table at all: no half of a pair of UTF-16.
+    """Return the listed texts that can occur in a table, with their positions: none with half of a surrogate pair.
 
-    Of floats only texts of numbers, in the fewest digits: longer ones would be rounded to what others are.
+    For floats, only the shortest text of each number remains: a longer one would be rounded to another number.
     """
     if read.column.kind is not ColumnKind.FLOAT:
         return {text: k for text, k in codec.places.items() if is_text(text)}
@@ -249,7 +255,7 @@ def _reachable(read: Read, codec: ListedTexts) -> dict[str, int]:
     def is_own(text: str) -> bool:
         if not is_fraction(text):
             return re.fullmatch("-?[0-9]+", text) is not None
-        with np.errstate(over="ignore"):  # what overflows is infinite, and no text
+        with np.errstate(over="ignore"):  # overflow gives infinity, which equals no text
             return as_text(number(text)) == text
 
     return {text: k for text, k in codec.places.items() if is_own(text)}

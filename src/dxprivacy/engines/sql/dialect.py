@@ -1,7 +1,7 @@
-"""The SQL of one engine; everything else is written once, here, in `counting_sql` and in `people_sql`.
+"""Render expressions in the SQL of one engine; all shared SQL is here, in `counting_sql` and in `people_sql`.
 
-A dialect renders every expression so that **nothing fails**: one row must never stop a query.  Where an engine's cast
-stops at what it cannot cast, the cast stands behind a condition that lets through only what it can.
+A dialect renders every expression so that **nothing fails**: one row must never stop a query. If an engine's cast fails
+on some input, a condition in front of the cast lets only valid input through.
 """
 
 from abc import ABC, abstractmethod
@@ -14,91 +14,92 @@ from dxprivacy.engines.source import Column, ColumnKind
 
 
 class Dialect(ABC):
-    """One engine's SQL."""
+    """The SQL of one engine."""
 
     # -- queries -------------------------------------------------------------------------------------------------------
 
     stored = "AS"
-    """How a query is named that is to be run once, however often its rows are used."""
+    """The keyword that names a subquery which must run only once, however often its rows are used."""
 
     def relation(self, name: str) -> str:
-        """How a query names a table that we gave it."""
+        """Return how a query names a table that it is given."""
         return name
 
     def fence(self, reads: Sequence[Read]) -> str:  # noqa: ARG002
-        """What stands behind a SELECT whose columns are to be worked out once, however often they are used."""
+        """Return the suffix of a SELECT whose columns must be computed once, however often they are used."""
         return ""
 
     @abstractmethod
     def is_late(self, read: Read) -> bool:
-        """Whether rows are grouped by what is written, and placed afterwards."""
+        """Return whether rows are grouped by the raw entry, and placed afterwards."""
 
     @abstractmethod
     def quoted(self, text: str) -> str:
-        """A text literal."""
+        """Return a text literal."""
 
     @abstractmethod
     def divided(self, number: str, by: int) -> str:
-        """How often a positive whole number goes into one that is not negative."""
+        """Return the SQL of a non-negative whole number divided by a positive one, rounded down."""
 
     @abstractmethod
     def shown(self, column: Column, name: str) -> str:
-        """An entry as a curator wants to see it, as text; for eyes, not for counting."""
+        """Return an entry as text for the curator to read; not for counting."""
 
     @abstractmethod
     def as_shown(self, text: str) -> str:
-        """Such an entry as it travels: text, or its bytes where it need not be Unicode."""
+        """Return such an entry in the form that is sent: text, or its bytes if it need not be Unicode."""
 
     @abstractmethod
     def listed_key(self, read: Read, text: str = "text") -> str:
-        """What a listed text is compared by, as the engine itself would write the number that it is."""
+        """Return the key that a listed text is compared by; numbers are written as the engine writes them."""
 
     writes_lists = False
-    """Whether a list that is looked up without a join is written into the query, and is no table."""
+    """Whether a list that is looked up without a join is written into the query instead of a table."""
 
     def looked_up(self, key: str, table: str, read: Read, listed: Mapping[str, int]) -> str:  # noqa: ARG002
-        """The position of a key among few listed texts, without a join: an engine plans few of these at once."""
+        """Return the position of a key among few listed texts, without a join: an engine plans few joins at once."""
         return f"(SELECT position FROM {table} WHERE listed = {key})"
 
     # -- people --------------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def length(self, key: str) -> str:
-        """How many bytes there are in what `AsBytes` made of a text."""
+        """Return the length in bytes of a result of `AsBytes`."""
 
     @abstractmethod
     def is_damaged(self, key: str) -> str:
-        """Whether what `AsBytes` made of a text is not UTF-8, or has a U+FFFD in place of bytes that were not."""
+        """Return whether a result of `AsBytes` is not UTF-8, or has a U+FFFD in place of invalid bytes."""
 
     @abstractmethod
     def measured(self, part: str) -> str:
-        """A part of a key behind its length in bytes and a colon."""
+        """Return a part of a key, prefixed with its length in bytes and a colon."""
 
     @abstractmethod
     def digest(self, person: str) -> str:
-        """The SHA-256 digest of a key, in hexadecimal digits."""
+        """Return the SHA-256 digest of a key, in hexadecimal digits."""
 
     @abstractmethod
     def key(self, text: str) -> str:
-        """The key with this text, which is ASCII."""
+        """Return the key with this text, which is ASCII."""
 
     def is_number(self, kind: ColumnKind | None, name: str) -> str:
-        """Whether an entry of a column of numbers is neither missing nor NaN."""
+        """Return whether an entry of a numeric column is neither missing nor NaN."""
         present = f"{name} IS NOT NULL"
         return f"({present} AND NOT isnan({name}))" if kind is ColumnKind.FLOAT else present  # Spark: NULL is not NaN
 
     @abstractmethod
     def numbered(self, theirs: str, cells: Sequence[str]) -> str:
-        """Each row of people with too many of them, as (person, digest, cells, nth): the first, the second, ... of
-        its kind; `theirs` has them as (person, digest, cells, n).
+        """Write the query for each row of people with too many, as (person, digest, cells, nth).
+
+        `theirs` has them as (person, digest, cells, n); nth is 1, 2, ... within each of its groups.
         """
 
     @abstractmethod
     def md5(self, text: str) -> str:
-        """The MD5 digest of a text in hexadecimal digits, which are ordered as bytes are."""
+        """Return the MD5 digest of a text in hexadecimal digits, which sort as bytes do."""
 
     def chosen(self, told: str, cells: Sequence[str], max_rows: int) -> str:
-        """Of the rows `numbered` those of each person with the least digests, as (person, cells, n)."""
+        """Write the query for the rows of `numbered` with each person's smallest digests, as (person, cells, n)."""
         here = ", ".join(cells)
         order = f"row_number() OVER (PARTITION BY person ORDER BY {self.md5(told)})"
         return f"""SELECT person, {here}, 1 AS n
@@ -107,7 +108,7 @@ class Dialect(ABC):
     # -- expressions ---------------------------------------------------------------------------------------------------
 
     def sql(self, value: ex.Value, name: str) -> str:
-        """A value; its input is the column of that name."""
+        """Render a value; its input is the column of that name."""
         match value:
             case ex.Input():
                 return name
@@ -141,10 +142,10 @@ class Dialect(ABC):
 
     @abstractmethod
     def own(self, value: ex.Value, name: str) -> str:
-        """All values that every engine writes in its own way; what is none of them is refused."""
+        """Render the values that every engine writes in its own way; refuse any other."""
 
     def offset_at_second(self, seconds: str, table: tuple[tuple[int, int], ...]) -> str:
-        """The offset of a table in seconds, found by halving it."""
+        """Return the offset from a table in seconds, by binary search."""
         if len(table) == 1:
             return f"({table[0][1]})"
         middle = len(table) // 2
@@ -152,19 +153,19 @@ class Dialect(ABC):
         return f"(CASE WHEN {seconds} < {table[middle][0]} THEN {before} ELSE {after} END)"
 
     def one_if(self, condition: str) -> str:
-        """1 where a condition holds, else 0."""
+        """Return 1 if a condition holds, else 0."""
         return f"(CASE WHEN {condition} THEN 1 ELSE 0 END)"
 
     @abstractmethod
     def wide(self, number: int) -> str:
-        """A whole number that may need more than 64 bits."""
+        """Return a whole number that may need more than 64 bits."""
 
     def inner(self, value: ex.Value, name: str) -> str:
-        """An operand."""
+        """Render an operand."""
         return f"({self.sql(value, name)})" if isinstance(value, ex.When) else self.sql(value, name)
 
     def arithmetic(self, value: ex.Arithmetic, name: str) -> str:
-        """A sum, a difference, a product or a quotient."""
+        """Render a sum, a difference, a product or a quotient."""
         left, right = (
             f"({self.sql(part, name)})" if isinstance(part, (ex.Arithmetic, ex.When)) else self.sql(part, name)
             for part in (value.left, value.right)
@@ -174,7 +175,7 @@ class Dialect(ABC):
         return f"{left} {value.sign} {right}"
 
     def condition(self, condition: ex.Condition, name: str) -> str:
-        """A condition; its input is the column of that name."""
+        """Render a condition; its input is the column of that name."""
         match condition:
             case ex.NoLonger(text, most):
                 return f"{self.text_length(self.inner(text, name))} <= {most}"
@@ -198,25 +199,25 @@ class Dialect(ABC):
                 assert_never(condition)
 
     def text_length(self, text: str) -> str:
-        """How many bytes a text has in UTF-8."""
+        """Return the number of bytes that a text has in UTF-8."""
         return f"octet_length({text})"
 
     def is_whole(self, number: str) -> str:
-        """Whether a real has no fraction."""
+        """Return whether a real has no fraction."""
         return f"{number} = trunc({number})"
 
     @abstractmethod
     def is_finite(self, number: str) -> str:
-        """Whether a real is neither infinite nor NaN."""
+        """Return whether a real is neither infinite nor NaN."""
 
     @abstractmethod
     def is_unicode(self, text: str) -> str:
-        """Whether a text is sound UTF-8."""
+        """Return whether a text is valid UTF-8."""
 
     @abstractmethod
     def matches(self, text: str, pattern: str) -> str:
-        """Whether the whole of a text matches a pattern."""
+        """Return whether the whole of a text matches a pattern."""
 
     @abstractmethod
     def in_days(self, condition: ex.InDays, name: str) -> str:
-        """Whether a point in time lies in some days."""
+        """Return whether a point in time lies in some days."""

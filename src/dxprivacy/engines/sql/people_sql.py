@@ -1,7 +1,7 @@
-"""The SQL of people with several rows: whose row it is, how many people there are, and which of their rows are kept.
+"""Generate the SQL for people with several rows: the key of a row, the number of people, contribution bounding.
 
-The rule is that of `contribution_bounding`, which the tests compare it with.  Rows are grouped by person and cell, as
-they would be anyway; only people with more rows than count have theirs numbered.
+The rule is that of `contribution_bounding`; tests compare both. Rows are grouped by person and possible record. Only
+rows of people with more than `max_rows` rows are numbered.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ PERSON = "person"
 
 
 class Keeping:
-    """The queries of one dialect about people."""
+    """Contribution bounding in SQL: the queries of one dialect about people."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
 
     def with_person(self, rows: str, columns: Sequence[Column], names: Sequence[str], people: People) -> str:
-        """The rows with the canonical text of their key; `names` are its columns in them."""
+        """Write the query for the rows with the canonical text of their key; `names` are the key columns."""
         parts, unusable = [], []
         for column, name in zip(columns, names, strict=True):
             read = Column(column.name, ColumnKind.UNTYPED) if column.kind is ColumnKind.OBJECT else column
@@ -43,7 +43,7 @@ class Keeping:
         return f"SELECT *, {key} AS {PERSON} FROM ({rows}) AS rows_of_people"
 
     def people(self, rows: str, people: People) -> str:
-        """The number of usable keys, and of rows without a key."""
+        """Write the query for the number of usable keys, and of rows without a key."""
         without = f"{PERSON} = {self._nobody}"
         usable = f"NOT {without} AND {PERSON} <> {self._unusable(people)}"
         return f"""SELECT count(DISTINCT CASE WHEN {usable} THEN {PERSON} END) AS keys,
@@ -57,16 +57,17 @@ class Keeping:
         return self.dialect.key(unusable_key(people))
 
     def keyed(self, groups: str, packing: Packing) -> str:
-        """All rows by person and cell, as (digest, c0, c1, ..., n)."""
+        """Write the query for all rows by person and possible record, as (digest, c0, c1, ..., n)."""
         digest = self.dialect.digest(PERSON)
         return f"SELECT {digest} AS digest, {', '.join(_cells(packing))}, n FROM ({groups}) AS by_person"
 
     def kept(
         self, groups: str, people: People, whole: Packing, asked: Packing, axes: Sequence[int], by_person: bool
     ) -> str:
-        """The kept rows by cell of some attributes, as (c0, c1, ..., n), and by a `number` of each person if so wanted.
+        """Write the query for the kept rows by the values of some attributes, as (c0, c1, ..., n).
 
-        `groups` are rows by person and cell of all attributes.
+        `groups` selects rows by person and possible record of all attributes. With `by_person`, a first column `number`
+        identifies each person.
         """
         nobody, stored, cells = self._nobody, self.dialect.stored, _cells(whole)
         here = ", ".join(cells)
@@ -96,7 +97,7 @@ class Keeping:
             FROM (SELECT {number}{self._projected(whole, asked, axes)}, n FROM kept) AS projected GROUP BY {grouped}"""
 
     def _projected(self, whole: Packing, asked: Packing, axes: Sequence[int]) -> str:
-        """The packed numbers of some attributes, from those of all."""
+        """Return the SQL of the packed numbers of some attributes, from those of all."""
         shape, divided = whole.universe.shape, self.dialect.divided
         at = {
             axis: f"{divided(f'c{k}', stride)} % {shape[axis]}"

@@ -1,7 +1,7 @@
-"""The embedded database: in memory, opened on first use, cut off from network and files, cleaned up with its owner.
+"""The embedded database: in memory, opened on first use, without network and files, cleaned up with its owner.
 
-Opening and closing one takes longer than counting a million rows.  One that read nothing but frames holds nothing once
-its connections are closed, and is locked as the next would be: it is kept for that one.
+Opening and closing one takes longer than counting a million rows. A database that read only frames is empty once its
+connections are closed, and has the locked settings that the next one needs. So it is kept and reused.
 """
 
 import glob
@@ -31,8 +31,8 @@ _MOST_SPARES = 2
 class Database:
     """A database in memory, shared by the parts of one source; it fetches nothing, and what it spills is deleted.
 
-    `spill=False` keeps rows off the disk: then a count that needs more memory than there is fails.
-    `only_frames` says that no file will be opened in it.
+    `spill=False` keeps rows off the disk; a count that needs more memory than there is then fails. `only_frames`
+    declares that no file will be opened in it.
     """
 
     def __init__(self, *, spill: bool = True, memory: str = "", only_frames: bool = False) -> None:
@@ -40,7 +40,7 @@ class Database:
         self._opened: _Opened | None = None
 
     def cursor(self) -> "Connection":
-        """A connection of its own, with its own temporary tables; safe beside other threads."""
+        """Return a new connection with its own temporary tables; safe to use next to other threads."""
         if self._opened is None:
             spare = _spare(spill=self._spill) if self._only_frames and not self._memory else None
             self._opened = spare or _Opened(spill=self._spill, memory=self._memory)
@@ -48,14 +48,14 @@ class Database:
         return self._opened.root.cursor()
 
     def lock(self, files: Sequence[Path]) -> None:
-        """No other file than these and the databases that are attached already, and no other setting, from now on.
+        """Allow only these files and attached databases from now on, and no change of settings.
 
-        Where nothing was opened there is nothing to lock.
+        Does nothing if no database was opened.
         """
         opened = self._opened
         if opened is None or opened.is_locked:
             return
-        # As they are called, and as patterns that match nothing else: the engine asks for both.
+        # Both the plain path and an escaped pattern that matches nothing else: the engine checks both.
         names = [name for file in files for name in (str(file.absolute()), glob.escape(str(file.absolute())))]
         allowed = ", ".join("'" + name.replace("'", "''") + "'" for name in names)
         opened.root.execute(f"SET allowed_paths = [{allowed}]")
@@ -66,13 +66,13 @@ class Database:
         opened.may_be_kept = self._only_frames and not files and not self._memory
 
     def distrust(self) -> None:
-        """Something went wrong in it: nobody else is to use it."""
+        """Exclude the database from reuse, because something went wrong in it."""
         if self._opened is not None:
             self._opened.may_be_kept = False
 
 
 class _Opened:
-    """A database that is open: its first connection, and the folder that it may spill into."""
+    """An open database: its first connection, and the folder that it may spill into."""
 
     def __init__(self, *, spill: bool, memory: str) -> None:
         import duckdb
@@ -93,7 +93,7 @@ class _Opened:
         weakref.finalize(self, _close, self.root, self.spill)
 
     def wakes(self) -> bool:
-        """Whether it can be used once more."""
+        """Return whether the database can be used again."""
         try:
             self.root.execute("SELECT 1").fetchall()
         except Exception:
@@ -105,7 +105,7 @@ _spares: list[_Opened] = []
 
 
 def _spare(*, spill: bool) -> _Opened | None:
-    """One that was kept, if any is sound; those that are not end here."""
+    """Return a kept database that still works, or None; those that do not work are closed."""
     for opened in list(_spares):
         if (opened.spill is not None) == spill:
             try:
@@ -118,7 +118,7 @@ def _spare(*, spill: bool) -> _Opened | None:
 
 
 def _release(opened: _Opened) -> None:
-    """Keep it for the next owner; or not, and then it is closed when we return."""
+    """Keep a database for the next owner if possible; otherwise it is closed on return."""
     if not opened.may_be_kept or len(_spares) >= _MOST_SPARES:
         return
     if opened.spill is not None:
@@ -134,20 +134,20 @@ def _close(root: "Connection", spill: Spill | None) -> None:
         spill.remove()
 
 
-# The threads of a database do not go with a copy of the process.
+# A forked process does not have the threads of a database.
 os.register_at_fork(before=_spares.clear)
 
 
 # -- Records with typed columns ----------------------------------------------------------------------------------------
-# As Parquet or for whoever reads Arrow: DuckDB repeats each cell and decodes it then One thread keeps the order of the
-# cells and needs little memory, however many records there are.
+# Written as Parquet, or read as Arrow.  DuckDB repeats each possible record and then decodes it.  One thread keeps the
+# order and needs little memory, however many records there are.
 
 
-_PIECE = 1 << 12  # records of one cell that are made together
+_PIECE = 1 << 12  # equal records that are made together
 
 
 def require_parquet(fields: Sequence[Field]) -> None:
-    """Refuse, before anything is spent, what cannot be written as Parquet (nor as Arrow)."""
+    """Refuse what cannot be written as Parquet or Arrow, before anything is spent."""
     known: dict[str, str] = {}
     for field in fields:
         twin = known.setdefault(field.name.lower(), field.name)
@@ -163,7 +163,7 @@ def require_parquet(fields: Sequence[Field]) -> None:
 
 
 def write_parquet_records(path: Path, fields: Sequence[Field], cells: Ints, counts: Ints) -> None:
-    """`counts[k]` equal records for each of the cells, in their order; raises OSError where that is not possible."""
+    """Write `counts[k]` equal records for each possible record, in their order; raise OSError on failure."""
     import duckdb
 
     try:
@@ -176,7 +176,7 @@ def write_parquet_records(path: Path, fields: Sequence[Field], cells: Ints, coun
 
 
 def records_relation(fields: Sequence[Field], cells: Ints, counts: Ints) -> "Relation":
-    """The same records as a relation, made while it is read."""
+    """Return the same records as a relation that is computed while it is read."""
     con = _connected()
     return con.sql(_rows(con, fields, cells, counts))
 
@@ -195,10 +195,10 @@ def _connected() -> "Connection":
 
 
 def _rows(con: "Connection", fields: Sequence[Field], cells: Ints, counts: Ints) -> str:
-    """The SELECT of all records."""
+    """Return the SELECT of all records."""
     pieces = -(-counts // _PIECE)
     cell = np.repeat(cells, pieces)
-    # All pieces of a cell are full but its last.
+    # All pieces of a possible record are full, except its last.
     last = np.cumsum(pieces)[pieces > 0] - 1
     n = np.full(len(cell), _PIECE, dtype=np.int64)
     n[last] = (counts - (pieces - 1) * _PIECE)[pieces > 0]
@@ -208,7 +208,7 @@ def _rows(con: "Connection", fields: Sequence[Field], cells: Ints, counts: Ints)
 
 
 def _column(con: "Connection", field: Field, k: int) -> str:
-    """The SQL of one column: the entry from the cell, NULL where it is `other`."""
+    """Return the SQL of one column: the entry of the possible record, NULL where it is `other`."""
     entry = field.entry
     whole = f"(cell // {field.stride} % {field.size})"
     place = f"({whole} // {field.step} % {entry.listed})"
@@ -225,7 +225,7 @@ def _column(con: "Connection", field: Field, k: int) -> str:
 
 
 def _listed(con: "Connection", field: Field, place: str, k: int) -> str:
-    """A listed text, looked up by its place; numbers where all texts are whole ones, true and false as such."""
+    """Return the SQL of a listed text by its place: a number if all are whole, a boolean if all are true or false."""
     texts = list(field.entry.texts)
     numbers = whole_texts(field.entry)
     kind = "BIGINT" if numbers is not None else "BOOLEAN" if {*texts} <= {"true", "false"} else "VARCHAR"

@@ -1,7 +1,7 @@
-"""Expressions in the SQL of DuckDB.
+"""Render expressions in the SQL of DuckDB.
 
-Every cast that can fail stands behind a CASE or is a TRY_CAST: one row must never stop a query.  A TRY_CAST alone is
-not enough where the engine believes that a cast cannot fail (decimals whose bits hold more digits than their type).
+Every cast that can fail is behind a CASE or is a TRY_CAST: one row must never stop a query. A TRY_CAST alone is not
+enough if DuckDB assumes that a cast cannot fail (decimals whose bits hold more digits than their type).
 """
 
 import re
@@ -17,13 +17,13 @@ from dxprivacy.engines.sql.dialect import Dialect
 
 _EPOCH = date(1970, 1, 1)
 _DAY = 86_400 * 10**6  # microseconds
-_PIECE = 100_000  # numbers at a time, of rows of one person that are alike
-# The least and the greatest number of as many digits as every engine reads, of the types that hold longer ones; each in
-# its own type, or the engine would compare whole numbers as rounded floats.
+_PIECE = 100_000  # equal rows of one person that are numbered at a time
+# For types with more digits than every engine reads: the smallest and the largest number of `MOST_DIGITS` digits. Each
+# is in its own type; otherwise DuckDB would compare whole numbers as rounded floats.
 _REAL, _WHOLE = f"1e{MOST_DIGITS}", f"{10**MOST_DIGITS - 1}"
 _ENDS = {"FLOAT": (f"-{_REAL}", _REAL), "DOUBLE": (f"-{_REAL}", _REAL)}
 _ENDS |= {"HUGEINT": (f"-{_WHOLE}", _WHOLE), "UHUGEINT": ("0", _WHOLE)}
-_UNICODE = r"[\x00-" + "\ud7ff\ue000-\U0010ffff]*"  # every character, and no half of a pair
+_UNICODE = r"[\x00-" + "\ud7ff\ue000-\U0010ffff]*"  # every character, but no surrogates
 
 
 class DuckDialect(Dialect):
@@ -47,7 +47,7 @@ class DuckDialect(Dialect):
     def shown(self, column: Column, name: str) -> str:
         if column.kind not in (ColumnKind.CLOCK, ColumnKind.INSTANT):
             return name
-        near = _in_days(name, column.native, date(1, 1, 3), date(9999, 12, 29))  # further away, some have no text
+        near = _in_days(name, column.native, date(1, 1, 3), date(9999, 12, 29))  # outside, some have no text
         beyond = f"WHEN {name} IS NOT NULL THEN 'beyond the years 1 to 9999'"
         return f"CASE WHEN {near} THEN CAST({name} AS VARCHAR) {beyond} END"
 
@@ -87,7 +87,7 @@ class DuckDialect(Dialect):
             UNION ALL SELECT person, digest, {here}, {piece} FROM ({pieces})"""
 
     def chosen(self, told: str, cells: Sequence[str], max_rows: int) -> str:
-        """The engine keeps the least as it goes, without putting all in order."""
+        """Keep each person's rows with the smallest digests by arg_min, which does not sort all rows."""
         one = len(cells) == 1
         cell = cells[0] if one else f"struct_pack({', '.join(f'{c} := {c}' for c in cells)})"
         out = ", ".join(f"cell AS {c}" if one else f"cell.{c} AS {c}" for c in cells)
@@ -108,7 +108,7 @@ class DuckDialect(Dialect):
             case ex.AsText(inner):
                 return f"CAST({self.inner(inner, name)} AS VARCHAR)"
             case ex.AsBytes(inner):
-                # Not as text: a join looks at its least and greatest key, and stops at text that is not UTF-8.
+                # Not as text: a join inspects its smallest and largest key, and fails on text that is not UTF-8.
                 return f"encode(CAST({self.inner(inner, name)} AS VARCHAR))"
             case ex.OwnText():
                 return f"CAST({name} AS VARCHAR)"
@@ -140,7 +140,8 @@ class DuckDialect(Dialect):
                 return _microseconds(name, moment.native)
             case ex.OffsetAt(instant, table):
                 if instant.native.endswith("_NS"):
-                    # Before a whole microsecond is before its first nanosecond: no division, once for every change.
+                    # A time is before a whole microsecond if it is before the first nanosecond of it: no division is
+                    # needed, once for each change of the offset.
                     return _offset(f"epoch_ns({name})", 10**9, _within_nanoseconds(table))
                 return _offset(_microseconds(name, instant.native), 10**6, table)
             case ex.DayOf(microseconds):
@@ -160,7 +161,7 @@ class DuckDialect(Dialect):
         return f"CAST({condition} AS BIGINT)"
 
     def text_length(self, text: str) -> str:
-        return f"strlen({text})"  # its bytes, which are counted already
+        return f"strlen({text})"  # the stored number of bytes
 
     def is_finite(self, number: str) -> str:
         return f"isfinite({number})"
@@ -184,7 +185,7 @@ class DuckDialect(Dialect):
         return f"TRY_CAST(concat_ws('-', {found}.y, {found}.m, {found}.d) AS DATE)"
 
     def _written_time(self, value: ex.WrittenTime, name: str) -> str:
-        """A group that matches nothing is an empty text, and so is every one where the text does not match."""
+        """Render a time of day; a group without a match is an empty text, as are all if the text does not match."""
         groups = ", ".join(f"'g{k}'" for k in range(1, max(value.hour, value.minute, value.second) + 1))
         found = f"regexp_extract({self.inner(value.text, name)}, {self._whole(value.pattern)}, [{groups}])"
         parts = [f"TRY_CAST({found}.g{value.hour} AS BIGINT) * 3600"]
@@ -197,8 +198,10 @@ DUCKDB = DuckDialect()
 
 
 def _sound(name: str, native: str) -> str:
-    """NULL before the cast, not a cast under a condition: of a column that lists its different entries once, as Parquet
-    does, the engine casts all of them.
+    """Return NULL for decimals with too many digits, before any cast.
+
+    A cast under a condition is not enough: if a column stores its distinct entries once, as Parquet does, DuckDB casts
+    all of them.
     """
     digits, scale = map(int, re.findall("[0-9]+", native))
     most = "9" * (digits - scale) + "." + "9" * scale
@@ -207,7 +210,7 @@ def _sound(name: str, native: str) -> str:
 
 
 def _in_days(name: str, native: str, first: date, last: date) -> str:
-    """Nanoseconds are compared as whole microseconds: they hold no day before 1677 or after 2262, policies may."""
+    """Compare nanoseconds as whole microseconds: they hold no day before 1677 or after 2262, but policies may."""
     start, end = (first - _EPOCH).days * _DAY, ((last - _EPOCH).days + 1) * _DAY
     if native.endswith("_NS"):
         return f"({_microseconds(name, native)} >= {start} AND {_microseconds(name, native)} < {end})"
@@ -219,7 +222,7 @@ def _moment(microseconds: int, native: str) -> str:
 
 
 def _microseconds(name: str, native: str) -> str:
-    """Of nanoseconds always, else only for times that are known to be near."""
+    """Return the microseconds of a time; except for nanoseconds, only for times that are known to be in range."""
     if native.endswith("_NS"):
         return f"(epoch_ns({name}) // 1000 - CAST(epoch_ns({name}) % 1000 < 0 AS BIGINT))"
     is_time = native.startswith("TIME") and not native.startswith("TIMESTAMP")
@@ -227,7 +230,7 @@ def _microseconds(name: str, native: str) -> str:
 
 
 def _offset(since: str, in_a_second: int, table: tuple[tuple[int, int], ...]) -> str:
-    """In microseconds, found by halving the table; for times that are known to be near."""
+    """Return the offset in microseconds by binary search in the table; for times that are known to be in range."""
     if len(table) == 1:
         return str(table[0][1] * 10**6)
     middle = len(table) // 2
@@ -236,7 +239,7 @@ def _offset(since: str, in_a_second: int, table: tuple[tuple[int, int], ...]) ->
 
 
 def _within_nanoseconds(table: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    """Without the changes before and after all times that 64 bits of nanoseconds can tell."""
+    """Drop the changes before and after all times that 64 bits of nanoseconds can represent."""
     most = 2**63 // 10**9
     early = sum(start < -most for start, _ in table)
     return tuple(pair for pair in table[max(early - 1, 0) :] if pair[0] <= most) or table[:1]

@@ -1,7 +1,7 @@
-"""Counting in DuckDB, where it can be faster than elsewhere.
+"""Counting queries of DuckDB, where they can be faster than the shared ones.
 
-Listed texts are the names of an ENUM: a cast finds them by hashing, once for every different text of a Parquet file's
-dictionary, where a join looks at every row.
+Listed texts are the names of an ENUM. A cast finds them by hashing, once for each distinct text in the dictionary of a
+Parquet file, whereas a join processes every row.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SHORT = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _MOST_CELLS = 1 << 22
-_FEW = 4  # attributes that are faster grouped by as they are than as one number
+_FEW = 4  # up to this many attributes are grouped faster as separate columns than as one packed number
 
 
 class DuckCounting(Counting):
@@ -32,7 +32,7 @@ class DuckCounting(Counting):
         super().__init__(DUCKDB)
 
     def is_named(self, read: Read) -> bool:
-        """Whether listed texts are the names of an ENUM, in the order of their places."""
+        """Return whether listed texts are the names of an ENUM, in the order of their places."""
         codec = read.codec
         if not (isinstance(codec, ListedTexts) and read.column.kind in TEXTS) or codec.spelling.changes_entries:
             return False
@@ -43,7 +43,7 @@ class DuckCounting(Counting):
         return read.is_joined and not self.is_named(read)
 
     def enums(self, reads: Sequence[Reads]) -> list[tuple[str, list[str]]]:
-        """The types that a query needs, with their names in order."""
+        """Return the ENUM types that a query needs, with their names in order."""
         named = [read for mine in reads for read in mine if self.is_named(read)]
         return [(domain(read), list(read.codec.places)) for read in named if isinstance(read.codec, ListedTexts)]
 
@@ -65,14 +65,14 @@ class DuckCounting(Counting):
         return self._by_places(rows, packing, reads, by)
 
     def _by_places(self, rows: str, packing: Packing, reads: Sequence[Reads], by: Sequence[str]) -> str:
-        """Of few attributes: grouped by the place in each, and packed afterwards, a sum for a cell and not for a row.
+        """Group by the places of few attributes and pack afterwards: one sum per group instead of one per row.
 
-        The groups are the cells, as before: NULL is `other`, and no place is called that otherwise.
+        The groups are the same as before: NULL stands for `other`, and for nothing else.
         """
         attributes = packing.universe.attributes
         flat = [read for mine in reads for read in mine]
-        # A whole number stands for its place until the groups are there; of people each cell must be one group.
-        # Groups are made twice then, which is for few of them.
+        # Group by the whole number itself, and compute its place from the group.  This needs a second grouping, so it
+        # is used only if there are few groups, and not by person, where each possible record must be one group.
         is_small = not by and packing.universe.size <= _MOST_CELLS
         late = [is_small and len(mine) == 1 and _beyond(mine[0]) is not None for mine in reads]
         at = [super(DuckCounting, self).placed(m[0]) if x else self._index(m) for x, m in zip(late, reads, strict=True)]
@@ -89,17 +89,17 @@ class DuckCounting(Counting):
             SELECT {", ".join([*by, *(f"CAST({sum_} AS BIGINT) AS c{k}" for k, sum_ in enumerate(cells))])}, n
             FROM (SELECT {groups}, count(*) AS n FROM ({self._steps(rows, flat, by)}) {self._joins(flat)} GROUP BY ALL)
         """
-        # What lies below a range and what lies above it are one cell.
+        # Numbers below the range and above it are both `other`, so their groups are merged.
         return (
             f"SELECT * EXCLUDE (n), CAST(sum(n) AS BIGINT) AS n FROM ({placed}) GROUP BY ALL" if any(late) else placed
         )
 
 
 def _beyond(read: Read) -> tuple[int, int] | None:
-    """The numbers next to the range on both sides, which stand for all that have no place; None for other columns.
+    """Return the numbers next to the range on both sides, which stand for all outside it; None for other columns.
 
-    So there are few groups, whatever stands in the column, and their numbers are as short as it has them: half the time
-    of working out places row by row.  Missing entries become the lower one.
+    So there are few groups, whatever the column holds, and the numbers stay as short as in the column. This takes half
+    the time of computing places row by row. Missing entries become the lower number.
     """
     codec = read.codec
     if not isinstance(codec, WholeNumbers) or codec.clamp or read.column.native not in _SHORT:
@@ -108,26 +108,26 @@ def _beyond(read: Read) -> tuple[int, int] | None:
 
 
 def _place_of(value: str, read: Read) -> str:
-    """A place, where a whole number stands for it."""
+    """Return the SQL of a place where a whole number stands for it."""
     if _beyond(read) is None or not isinstance(read.codec, WholeNumbers):
         return value
     low, high = read.codec.low, read.codec.high
     return f"(CASE WHEN {value} BETWEEN {low} AND {high} THEN CAST({value} AS BIGINT) - ({low}) END)"
 
 
-# -- Nearest places in DuckDB: the different pairs of coordinates are listed once, placed in Python, and joined --------
-# The engine has no arithmetic that is the same on every machine for this, and a query per place would look at every row
-# as often as there are places.  Pairs are taken by blocks, so that millions of different ones need little memory here.
+# -- Nearest places in DuckDB: the distinct pairs of coordinates are listed once, placed in Python, and joined ---------
+# DuckDB has no arithmetic for this that is the same on every machine, and one query per place would read every row once
+# per place.  Pairs are processed in blocks, so that millions of distinct ones need little memory here.
 
 
 def make_places(
     con: "Connection", surroundings: Surroundings, rows: str, first: Read, second: Read, parameters: dict[str, Any]
 ) -> None:
-    """The table (first, second, position) of all pairs in the rows that have a place."""
+    """Create the table (first, second, position) of all pairs in the rows that have a place."""
     locator, table = Locator(surroundings), domain(first)
     pairs = f"pairs_of_{table}"
-    # What is nothing is left out of the stored pairs only: a condition here would reach into the file, before the steps
-    # that keep the engine from casting what cannot be cast.
+    # NULL is filtered out of the stored pairs only: DuckDB would push a condition here down into the file, before the
+    # steps that guard the casts.
     con.execute(f"CREATE OR REPLACE TEMP TABLE {pairs} AS {DuckCounting().pairs(rows, first, second)}", parameters)
     kinds = [_stored(read) for read in (first, second)]
     con.execute(f"CREATE OR REPLACE TEMP TABLE {table} (first {kinds[0]}, second {kinds[1]}, position UINTEGER)")
@@ -145,5 +145,5 @@ def make_places(
 
 
 def _stored(read: Read) -> str:
-    """Objects were read before they came here, as the bits of their numbers."""
+    """Return the stored type; objects were read before, as the bits of their numbers."""
     return "BIGINT" if read.column.kind is ColumnKind.OBJECT else "DOUBLE"

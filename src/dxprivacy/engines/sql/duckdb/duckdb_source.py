@@ -1,8 +1,8 @@
-"""Tables that DuckDB counts: Parquet files, data frames, its own databases.
+"""Count tables with DuckDB: Parquet files, data frames, its own databases.
 
-One GROUP BY reads the rows; the listed texts are joined afterwards, on the groups (a CASE per value took 31 s where
-this takes 1.5 s).  DuckDB's own messages quote records: every failure is replaced by a fixed text, raised outside the
-`except` block so that the original is not attached to it.
+One GROUP BY reads the rows. The listed texts are joined afterwards, on the groups (1.5 s; a CASE per value took 31 s).
+DuckDB's own messages quote records: every failure is replaced by a fixed text, raised outside the `except` block so
+that the original is not attached to it.
 """
 
 from collections import Counter
@@ -51,7 +51,7 @@ class DuckSource:
         self._quietly(table.names)
 
     def columns(self) -> list[Column]:
-        """The schema; reads no row."""
+        """Return the schema; reads no row."""
         return self._quietly(lambda con: [self._column(con, k) for k in range(len(self._table.names(con)))])
 
     def check(self, universe: Universe) -> None:
@@ -59,31 +59,31 @@ class DuckSource:
         self._quietly(lambda con: self._fit(con, universe))
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return self._quietly(self._table.height)
 
     def count(self, universe: Universe) -> Histogram:
-        """How many rows fall into each cell."""
+        """Count the rows of each possible record."""
         return self._quietly(lambda con: self._count(con, universe))
 
     def people(self, universe: Universe) -> int:
-        """The number of people."""
+        """Return the number of people."""
         return self._quietly(lambda con: self._people(con, required(universe)))
 
     def keyed(self, universe: Universe) -> KeyedRows:
-        """All rows by person and cell."""
+        """Count the rows by person and possible record."""
         return self._quietly(lambda con: self._keyed(con, universe))
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
-        """The kept rows by cell of some attributes."""
+        """Count the kept rows by the values of some attributes."""
         return self._quietly(lambda con: self._kept(con, universe, axes, by_person))
 
     def distinct(self, column: str, max_rows: int) -> set[str] | None:
-        """The different texts of one column, not private; None if there are more."""
+        """Return the distinct texts of one column (not private); None if there are more than `max_rows`."""
         return self._quietly(lambda con: self._distinct(con, column, max_rows))
 
     def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
-        """Which entries count as `other`."""
+        """List the entries that count as `other`."""
         return self._quietly(lambda con: [self._others(con, a, max_rows) for a in universe.attributes])
 
     def _column(self, con: "Connection", position: int) -> Column:
@@ -92,7 +92,7 @@ class DuckSource:
         return self._known[position]
 
     def _fit(self, con: "Connection", universe: Universe) -> tuple[list[Wanted], list[list[Read]]]:
-        """Which columns to select as r0, r1, ..., and how each attribute reads them."""
+        """Return the columns to select as r0, r1, ..., and how each attribute reads them."""
         positions = find_columns(self.name, self._table.names(con), universe)
         columns = [[self._column(con, position) for position in read] for read in positions]
         check_kinds(self.name, universe, columns)
@@ -124,9 +124,9 @@ class DuckSource:
     def _find_places(
         self, con: "Connection", universe: Universe, wanted: Sequence[Wanted], reads: list[list[Read]]
     ) -> None:
-        """A table of places for each attribute that is found by coordinates.
+        """Create a table of places for each attribute that is found by coordinates.
 
-        The rows are selected for each again, and once more to be counted: some tables can be read only once.
+        The rows are selected again for each, and once more for counting, because some tables can be read only once.
         """
         for attribute, mine in zip(universe.attributes, reads, strict=True):
             if attribute.surroundings is not None:
@@ -134,7 +134,7 @@ class DuckSource:
                 make_places(con, attribute.surroundings, rows, mine[0], mine[1], self._table.parameters)
 
     def _keys(self, con: "Connection", people: People) -> tuple[list[Wanted], list[Column]]:
-        """The columns that tell whose row it is, as texts."""
+        """Return the key columns, read as texts."""
         positions = find_keys(self.name, self._table.names(con), people)
         columns = [self._column(con, position) for position in positions]
         check_keys(self.name, columns)
@@ -148,7 +148,7 @@ class DuckSource:
         return people_in_all(int(keys), int(without), people)
 
     def _by_person(self, con: "Connection", universe: Universe, people: People) -> str:
-        """SQL of all rows by person and cell."""
+        """Return the SQL that counts all rows by person and possible record."""
         wanted, reads = self._fit(con, universe)
         keys, columns = self._keys(con, people)
         _make_domains(con, reads)
@@ -186,7 +186,7 @@ class DuckSource:
         wanted, reads = self._fit(con, Universe([attribute]))
         _make_domains(con, reads)
         self._find_places(con, Universe([attribute]), wanted, reads)
-        # Objects are placed before they get here: their texts are the same columns once more, without a reader.
+        # Objects were placed before: their texts come from the same columns, selected again without a reader.
         names = [f"r{len(wanted) + k}" if w.reader else "" for k, w in enumerate(wanted)]
         select = self._table.select(con, [*wanted, *(Wanted(w.position) for w in wanted)])
         sql = _COUNTING.others(select, reads[0], names)
@@ -196,7 +196,7 @@ class DuckSource:
         return Others.of(attribute.name, attribute.reads, found, max_rows)
 
     def _quietly(self, action: Callable[["Connection"], T]) -> T:
-        """Run an action on a connection of its own; errors of others, which may quote a record, are swallowed."""
+        """Run an action on a new connection; replace other errors, which may quote a record, by a fixed one."""
         import duckdb
 
         interrupted = False
@@ -224,12 +224,12 @@ class DuckSource:
 
 
 def _make_domains(con: "Connection", reads: list[list[Read]]) -> None:
-    """The listed texts with their positions; as bytes, since text in the data need not be UTF-8."""
+    """Create the tables of listed texts with their positions; as bytes, because stored text need not be UTF-8."""
     for name, key, listed in _COUNTING.domains(reads):
         texts, places = list(listed), list(listed.values())
-        most = max(places, default=0)  # not how many there are: of floats, some listed texts are left out
+        most = max(places, default=0)  # not the number of texts: for floats, some are left out
         small = "UTINYINT" if most < 1 << 8 else "USMALLINT" if most < 1 << 16 else "UINTEGER"
-        position = f"CAST(unnest($places::UINTEGER[]) AS {small}) AS position"  # what is grouped by had better be small
+        position = f"CAST(unnest($places::UINTEGER[]) AS {small}) AS position"  # a small type is faster to group by
         given = f"SELECT unnest($texts::VARCHAR[]) AS text, {position}"
         domain = f"SELECT {key} AS listed, position FROM ({given})"
         con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {domain}", {"texts": texts, "places": places})

@@ -1,7 +1,7 @@
-"""Where DuckDB finds rows: a Parquet file, a data frame, a table of one of its databases.
+"""Tables that DuckDB reads: a Parquet file, a data frame, a table of one of its databases.
 
-Each gives its schema without reading a row, and SQL that offers the wanted columns as r0, r1, ...  Columns are taken by
-position, so that names may be anything.
+Each provides its schema without reading a row, and SQL that selects the wanted columns as r0, r1, ...  Columns are
+selected by position, so that names may be anything.
 """
 
 import glob
@@ -54,47 +54,47 @@ _WORDS = {
     "map": "nested maps",
     "uuid": "UUIDs",
     "json": "JSON documents",
-    # The engine's own casts stop at some of them.
+    # DuckDB's own casts fail on some of them.
     "bignum": "whole numbers of any length, which must be stored as HUGEINT or smaller here",
 }
 
 
 class DuckdbTable(Protocol):
-    """Where the rows are: the schema, and SQL that offers the wanted columns as r0, r1, ..."""
+    """A table: its schema, and SQL that selects the wanted columns as r0, r1, ..."""
 
     name: str
     failure: str
     parameters: dict[str, Any]
 
     def names(self, con: "Connection") -> list[str]:
-        """All column names, as written in the schema."""
+        """Return all column names, as written in the schema."""
 
     def column(self, con: "Connection", position: int) -> Column:
-        """One column with its kind, from the schema alone."""
+        """Return one column with its kind, from the schema alone."""
 
     def select(self, con: "Connection", wanted: Sequence[Wanted]) -> str:
-        """SELECT of the wanted columns as r0, r1, ..."""
+        """Write the SELECT of the wanted columns as r0, r1, ..."""
 
     def height(self, con: "Connection") -> int:
-        """The number of rows."""
+        """Return the number of rows."""
 
 
 class ParquetTable:
-    """One Parquet file; what its name looks like has no meaning."""
+    """One Parquet file; special characters in its name have no meaning."""
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
-        self.failure = "cannot be read: it is no Parquet file, or it is damaged or cut off"
-        # Absolute: never an address.  Escaped: `*` in a name would otherwise match other files.
+        self.failure = "cannot be read: it is not a Parquet file, or it is damaged or cut off"
+        # Absolute, so that it is never read as an address.  Escaped, because `*` in a name would match other files.
         self.parameters: dict[str, Any] = {"path": glob.escape(str(path.absolute()))}
         self._names: list[str] = []
         self._milliseconds: set[int] = set()
 
     def names(self, con: "Connection") -> list[str]:
-        """The top-level names as stored: DuckDB itself would rename `Age` beside `age`."""
+        """Return the top-level names as stored: DuckDB itself would rename `Age` next to `age`."""
         if not self._names:
             sql = "SELECT name, num_children, concat(converted_type, ' ', logical_type) FROM parquet_schema($path)"
-            to_come: list[int] = []  # children still to come, from the root down
+            to_come: list[int] = []  # numbers of children not yet read, from the root down
             for name, children, stored in con.execute(sql, self.parameters).fetchall():
                 if len(to_come) == 1:
                     if re.search("TIMESTAMP_MILLIS|MILLIS=MilliSeconds", stored):
@@ -109,27 +109,27 @@ class ParquetTable:
         return self._names
 
     def column(self, con: "Connection", position: int) -> Column:
-        """One column of the schema."""
+        """Return one column of the schema."""
         name = self.names(con)[position]
         if position in self._milliseconds:
-            # Read as microseconds, by an engine that stops at the first entry too far away for them.
+            # DuckDB reads them as microseconds, and fails at the first entry that is out of range.
             return Column(name, None, "points in time in milliseconds, which Parquet files must store finer here")
         found = described(con, name, self.select(con, [Wanted(position)]), self.parameters)
-        if found.kind is ColumnKind.TIME:  # the engine stops at the first entry that lies in no day
+        if found.kind is ColumnKind.TIME:  # DuckDB fails at the first entry outside of a day
             return Column(name, None, "times of day, which Parquet files must store as text or points in time here")
         return found
 
     def select(self, con: "Connection", wanted: Sequence[Wanted]) -> str:
-        """Columns by position, so that no name has to be quoted."""
+        """Select columns by position, so that no name has to be quoted."""
         import duckdb
 
-        # Text that is not UTF-8 is one bad row, not a bad file.  DuckDB 1 cannot be told so.
+        # Text that is not UTF-8 is one bad row, not a bad file.  DuckDB 1 has no option for that.
         odd_text = "" if duckdb.__version__.startswith("1.") else ", utf8_validation = 'replace'"
         rows = f"read_parquet($path, hive_partitioning = false{odd_text})"
         return _by_position(rows, len(self.names(con)), wanted)
 
     def height(self, con: "Connection") -> int:
-        """The number of rows, from the file's footer."""
+        """Return the number of rows, from the file's footer."""
         return _number(con, "SELECT count(*) FROM read_parquet($path, hive_partitioning = false)", self.parameters)
 
 
@@ -143,11 +143,11 @@ class FrameTable:
         self._frame = frame
 
     def names(self, con: "Connection") -> list[str]:  # noqa: ARG002 - a frame knows them without a connection
-        """The frame's column names."""
+        """Return the frame's column names."""
         return self._frame.columns
 
     def column(self, con: "Connection", position: int) -> Column:
-        """One column, from its type and no row; a type that DuckDB cannot take is named as the frame names it."""
+        """Return one column, from its type alone; a type unknown to DuckDB has the name that the frame gives it."""
         name = self._frame.columns[position]
         kind, words, inferred = self._frame.declared(position)
         if kind not in (None, ColumnKind.INSTANT):
@@ -157,39 +157,39 @@ class FrameTable:
             column = described(con, name, "SELECT c0 AS r0 FROM schema_only", {})
         except Exception:
             return Column(name, None, words)
-        # Instants are handed over without their zone, as of UTC: see frames.
+        # Instants are passed without their zone, in UTC: see `frames`.
         return replace(column, kind=kind or column.kind, inferred=inferred)
 
     def select(self, con: "Connection", wanted: Sequence[Wanted]) -> str:
-        """Columns by position."""
+        """Select columns by position."""
         con.register("data_frame", self._frame.take(wanted, rows=True))
         return f"SELECT {', '.join(f'c{k} AS r{k}' for k in range(len(wanted)))} FROM data_frame"
 
     def height(self, con: "Connection") -> int:  # noqa: ARG002
-        """The number of rows."""
+        """Return the number of rows."""
         return self._frame.height()
 
 
 class DatabaseTable:
     """One table of a DuckDB database, opened for reading only.
 
-    Views are refused: a view may compute across rows, and then one changed row is no longer one changed row.
+    Views are refused: a view may compute across rows, and then changing one record may change many rows.
     """
 
     def __init__(self, path: Path, table: str) -> None:
         self.name = f"{path.name}::{table}" if table else path.name
-        self.failure = "cannot be opened: it is no DuckDB database of a known version, or another program writes to it"
+        self.failure = "cannot be opened: not a DuckDB database of a known version, or another program writes to it"
         self.parameters: dict[str, Any] = {}
         self._path = path
         self._table = table
-        # Two tables of one file share its place in the database.
+        # Two tables of one file use the same attached database.
         self._alias = "opened_" + hashlib.sha256(os.fsencode(real_path(path))).hexdigest()[:16]
         self._names: list[str] = []
         self._generated: set[int] = set()
         self._rows = ""
 
     def names(self, con: "Connection") -> list[str]:
-        """The names of the columns."""
+        """Return the names of the columns."""
         if not self._rows:
             at = DUCKDB.quoted(str(self._path.absolute()))
             con.execute(f"ATTACH IF NOT EXISTS {at} AS {self._alias} (TYPE duckdb, READ_ONLY)")
@@ -204,7 +204,7 @@ class DatabaseTable:
         return self._names
 
     def _find(self, con: "Connection") -> tuple[str, str]:
-        """The schema and the name of the table, which must be one and not a view."""
+        """Return the schema and the name of the table, which must exist and must not be a view."""
         listing = "SELECT schema_name, {0}_name FROM duckdb_{0}s() WHERE database_name = ? AND NOT internal"
         tables = [(str(s), str(t)) for s, t in con.execute(listing.format("table"), [self._alias]).fetchall()]
         views = [(str(s), str(v)) for s, v in con.execute(listing.format("view"), [self._alias]).fetchall()]
@@ -233,23 +233,23 @@ class DatabaseTable:
         return table if schema == "main" else f"{schema}.{table}"
 
     def column(self, con: "Connection", position: int) -> Column:
-        """One column of the schema; one that is computed is refused, as views are: its expression may do anything."""
+        """Return one column; a computed one is refused like a view, because its expression may do anything."""
         name = self.names(con)[position]
         if position in self._generated:
             return Column(name, None, "generated: computed when it is read, and not stored")
         return described(con, name, self.select(con, [Wanted(position)]), {})
 
     def select(self, con: "Connection", wanted: Sequence[Wanted]) -> str:
-        """Columns by position."""
+        """Select columns by position."""
         return _by_position(self._rows, len(self.names(con)), wanted)
 
     def height(self, con: "Connection") -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return _number(con, f"SELECT count(*) FROM {self._rows}", {})
 
 
 def identifier(name: str) -> str:
-    """A name in SQL."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -260,9 +260,9 @@ def _by_position(rows: str, columns: int, wanted: Sequence[Wanted]) -> str:
 
 
 def described(con: "Connection", name: str, select: str, parameters: dict[str, Any]) -> Column:
-    """The kind of the one column of a SELECT, which is bound but not run over any row."""
+    """Return the kind of the one column of a SELECT, which is bound but not run over any row."""
     declared: Any = con.sql(f"{select} LIMIT 0", params=parameters).types[0]
-    named = "json" if str(declared) == "JSON" else str(declared.id)  # JSON calls itself text
+    named = "json" if str(declared) == "JSON" else str(declared.id)  # DuckDB reports JSON as text
     kind = _KINDS.get(named)
     if kind:
         return Column(name, kind, native=str(declared) if kind is ColumnKind.DECIMAL else named.upper())

@@ -1,8 +1,8 @@
-"""One look at the server: read-only transactions with settings of their own, and errors that are ours.
+"""Connect to a server: read-only transactions with fixed settings, and errors with fixed texts.
 
-What the server says may quote a row (of a generated column, of a function in a view), and is never shown: every failure
-is a fixed text, raised outside of the `except` block so that the original is not attached to it.  Ctrl-C cancels the
-query on the server, too.
+The server's messages may quote a row (of a generated column, of a function in a view), and are never shown. Every
+failure is replaced by a fixed text, raised outside of the `except` block so that the original is not attached to it.
+Ctrl-C also cancels the query on the server.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OLDEST = 16
-_PATIENCE = "10"  # seconds until a server that does not answer is given up, unless the address says how many
-_LONGEST = "1h"  # of one statement, unless the server or the user has a limit of its own
-_SILENT = "2s"  # of waiting for a lock
+_PATIENCE = "10"  # seconds to wait for a server that does not answer, unless the address sets them
+_LONGEST = "1h"  # limit of one statement, unless the server or the user has set one
+_SILENT = "2s"  # time to wait for a lock before a notice is shown
 
-# What a query means must not depend on who runs it: names are those of the system, texts of days and numbers are ours.
+# The meaning of a query must not depend on who runs it: names are those of the system, and the texts of days and
+# numbers have a fixed form.
 _SETTINGS = {
-    "search_path": "pg_catalog, pg_temp",  # behind, or types of temporary tables would come first
+    "search_path": "pg_catalog, pg_temp",  # pg_temp last, or its types would be found first
     "TimeZone": "'UTC'",
     "DateStyle": "'ISO, YMD'",
     "extra_float_digits": "'1'",
@@ -34,7 +35,7 @@ _SETTINGS = {
 
 
 def connected(address: Address, action: "Callable[[Connection[Any]], T]") -> T:
-    """What an action finds on a connection of its own."""
+    """Run an action on a new connection, and return its result."""
     import psycopg
 
     refused: DataError
@@ -59,7 +60,7 @@ def _open(address: Address) -> "Connection[Any]":
     usual = {"connect_timeout": _PATIENCE, "fallback_application_name": "dxprivacy"}
     options: dict[str, Any] = {key: value for key, value in usual.items() if key not in told}
     options["client_encoding"] = "UTF8"
-    # Nothing is prepared by name: behind a pooler the next transaction may be on another connection.
+    # No statement is prepared by name: behind a pooler the next transaction may be on another connection.
     return psycopg.connect(
         address.server, autocommit=True, prepare_threshold=None, **options, cursor_factory=psycopg.RawCursor
     )
@@ -77,16 +78,16 @@ def _require_known(con: "Connection[Any]", address: Address) -> None:
 
 @dataclass(frozen=True)
 class UsersOwn:
-    """What the user, or the server, has set already, and we keep to."""
+    """Settings of the user or the server that are kept."""
 
-    role: str  # whose rights and row-level security hold
-    path: list[str]  # the schemas in which a name is looked for
-    has_end: bool  # whether statements end after some time
-    has_patience: bool  # whether somebody else's lock is waited for only so long
+    role: str  # the role whose privileges and row-level security apply
+    path: list[str]  # the schemas that are searched for a name
+    has_end: bool  # whether statements have a time limit
+    has_patience: bool  # whether waiting for a lock has a time limit
 
 
 def users_own(con: "Connection[Any]") -> UsersOwn:
-    """Before any setting is ours."""
+    """Read these settings, before any is changed."""
     limits = ", ".join(f"pg_catalog.current_setting('{name}')" for name in ("statement_timeout", "lock_timeout"))
     names = "CURRENT_USER::pg_catalog.text, pg_catalog.current_schemas(true)::pg_catalog.text[]"
     row = con.execute(f"SELECT {names}, {limits}").fetchone()
@@ -95,20 +96,20 @@ def users_own(con: "Connection[Any]") -> UsersOwn:
 
 
 def begin(con: "Connection[Any]", own: UsersOwn, *, all_rows: bool) -> None:
-    """A transaction with our settings, which end with it: a pooler hands the connection to others afterwards."""
+    """Begin a transaction with our settings, which end with it: a pooler passes the connection on afterwards."""
     con.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     # Off: a query from which row-level security would hide rows fails instead.
     settings = {**_SETTINGS, "row_security": "off" if all_rows else "on"}
     if not own.has_end:
         settings["statement_timeout"] = f"'{_LONGEST}'"
-    for name, value in settings.items():  # by SET, which looks at no state of the tables yet
+    for name, value in settings.items():  # by SET, which does not take a snapshot yet
         con.execute(f"SET LOCAL {name} = {value}")
 
 
 def begin_locked(con: "Connection[Any]", own: UsersOwn, rows: str, name: str, *, all_rows: bool) -> None:
-    """As `begin`, with one state of the table: it is locked against changes of its schema before it is looked at.
+    """Begin a transaction as `begin` does, and lock the table against schema changes before the snapshot is taken.
 
-    Who waits for somebody else's lock is told so.
+    A notice is shown while another session's lock is in the way.
     """
     from psycopg.errors import LockNotAvailable
 
@@ -125,6 +126,6 @@ def begin_locked(con: "Connection[Any]", own: UsersOwn, rows: str, name: str, *,
     else:
         con.execute("SET LOCAL lock_timeout = 0")
         return
-    notice(f"waiting for {name}: somebody changes the table, and holds a lock on it")
+    notice(f"waiting for {name}: another session is changing the table, and holds a lock on it")
     begin(con, own, all_rows=all_rows)
     con.execute(lock)

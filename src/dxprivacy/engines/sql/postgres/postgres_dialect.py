@@ -1,11 +1,11 @@
-"""Expressions in the SQL of PostgreSQL, 16 and later.
+"""Render expressions in the SQL of PostgreSQL, 16 and later.
 
-Its casts stop at what they cannot cast, and read more than numbers and days ('today', '0x1F', '1_000'): so text is cast
-only where a pattern of ours has matched, and where the result is known to fit.  A CASE is worked out from the left, and
-what stands behind a condition that does not hold is not looked at; expressions here always have a column in them, so
-that none is worked out beforehand.
+Its casts fail on invalid input, and accept more than numbers and days ('today', '0x1F', '1_000'). So text is cast only
+if one of our patterns has matched, and if the result is known to fit. A CASE is evaluated from the left, and a branch
+is not evaluated if its condition does not hold. Expressions here always contain a column, so that none is evaluated
+beforehand.
 
-All text has the collation "C": equal texts are equal bytes, whatever language the table is in.
+All text has the collation "C": equal texts are equal bytes, whatever the language of the table.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ from dxprivacy.engines.sql.dialect import Dialect
 
 _EPOCH = datetime(1970, 1, 1)
 _DAY = 86_400 * 10**6  # microseconds
-_SHIFT = 10**6  # days, so many that no number of days that is divided is negative
-_PROPORTIONAL = ("int2", "int4", "int8")
+_SHIFT = 10**6  # days; added so that no dividend is negative
+_WHOLES = ("int2", "int4", "int8")
 _REALS = ("float4", "float8")
 _CHEAP = (ColumnKind.WHOLE, ColumnKind.DATE, ColumnKind.TRUTH)
 _HALF = 1 << 64
@@ -35,11 +35,11 @@ class PostgresDialect(Dialect):
     """
 
     def fence(self, reads: Sequence[Read]) -> str:
-        """Without it, a column would be worked out again wherever it is used; where that is cheap, it is cheaper."""
+        """Return the fence without which a column is computed again wherever it is used; cheap columns need none."""
         return "" if all(read.column.kind in _CHEAP for read in reads) else " OFFSET 0"
 
     def is_late(self, read: Read) -> bool:
-        """Whatever is done for every row takes a good part of the time of grouping it."""
+        """Return whether to map groups instead of rows: work per row takes a good part of the time of grouping."""
         return read.merges_nothing or read.is_grouped_raw
 
     def quoted(self, text: str) -> str:
@@ -57,7 +57,7 @@ class PostgresDialect(Dialect):
     def listed_key(self, read: Read, text: str = "text") -> str:
         if read.column.kind is not ColumnKind.FLOAT:
             return text
-        # Behind two conditions: no text that is listed may stop a query either.
+        # Behind two conditions, because a listed text must not stop a query either.
         sound = f"{self.matches(text, FRACTION)} AND pg_input_is_valid({text}, '{read.column.native}')"
         own = _as_text(f"CAST({text} AS {read.column.native})")
         return f"CASE WHEN {sound} THEN {own} ELSE {text} END"
@@ -108,7 +108,7 @@ class PostgresDialect(Dialect):
                 return f"substring({self.inner(text, name)} FROM {self._whole(pattern)})"
             case ex.ToWhole(inner, wide):
                 return self._to_whole(inner, name, wide=wide)
-            case ex.ToReal(ex.AsText(ex.Sound())):  # of ordinary size, the server's own way is the same and shorter
+            case ex.ToReal(ex.AsText(ex.Sound())):  # the server's own cast is the same if not extreme
                 usual = f"abs({name}) BETWEEN 1e-300 AND 1e300 OR {name} = 0"
                 other = self._real_of_text(_as_text(f"(CASE WHEN {self.is_finite(name)} THEN {name} END)"))
                 return f"(CASE WHEN {usual} THEN CAST({name} AS float8) ELSE {other} END)"
@@ -127,7 +127,7 @@ class PostgresDialect(Dialect):
             case ex.WrittenDay(text, pattern, year, month, day):
                 groups = f"regexp_match({self.inner(text, name)}, {self._whole(pattern)})"
                 parts = ", ".join(f"({groups})[{group}]" for group in (year, month, day))
-                written = f"concat_ws('-', {parts})"  # as DateStyle has it: set before every query
+                written = f"concat_ws('-', {parts})"  # in the DateStyle that is set before every query
                 return f"(CASE WHEN pg_input_is_valid({written}, 'date') THEN CAST({written} AS date) END)"
             case ex.WrittenTime(text, pattern, hour, minute, second):
                 groups = f"regexp_match({self.inner(text, name)}, {self._whole(pattern)})"
@@ -154,9 +154,9 @@ class PostgresDialect(Dialect):
                 raise AssertionError(value)
 
     def arithmetic(self, value: ex.Arithmetic, name: str) -> str:
-        """A quotient that is too small for a float64 stops the server: what is so small is taken as somewhat larger.
+        """Render arithmetic; replace a tiny dividend by ± 1e-290, because a quotient that underflows stops the server.
 
-        Its floor is the same, and nothing else is made of quotients that may be small.
+        The floor of the quotient stays the same, and quotients that may be tiny are used only through their floor.
         """
         if value.sign == "/" and isinstance(value.right, ex.Real) and value.right.number > 1:
             left = f"({self.sql(value.left, name)})"
@@ -168,7 +168,7 @@ class PostgresDialect(Dialect):
         return f"{number} > '-Infinity' AND {number} < 'Infinity'"  # NaN is greater than all others
 
     def is_unicode(self, text: str) -> str:
-        return f"{text} IS NOT NULL"  # the server holds no other text
+        return f"{text} IS NOT NULL"  # the server stores only valid text
 
     def matches(self, text: str, pattern: str) -> str:
         return f"{text} ~ {self._whole(pattern)}"
@@ -186,7 +186,7 @@ class PostgresDialect(Dialect):
 
     def _to_whole(self, value: ex.Value, name: str, *, wide: bool) -> str:
         number = self.inner(value, name)
-        if isinstance(value, ex.Input) and value.native in _PROPORTIONAL:
+        if isinstance(value, ex.Input) and value.native in _WHOLES:
             return f"CAST({number} AS {'numeric' if wide else 'bigint'})"
         if _is_text(value):
             fits = _within(f"CAST({number} AS numeric)", wide=wide)
@@ -197,7 +197,8 @@ class PostgresDialect(Dialect):
         whole = f"CASE WHEN {_within(number, wide=False, real=True)} THEN CAST({number} AS bigint) END"
         if not wide:
             return f"({whole})"
-        # A cast to numeric would keep 15 digits: in two parts of 64 bits, both exact, the lower one even.
+        # A cast to numeric would keep 15 digits.  So it is done in two parts of 64 bits, both exact, the lower one
+        # even.
         upper = f"trunc(CAST({number} AS float8) / {_HALF})"
         lower = f"(CAST({number} AS float8) - {upper} * {_HALF}) / 2"
         parts = f"CAST(CAST({upper} AS bigint) AS numeric) * {_HALF} + CAST(CAST({lower} AS bigint) AS numeric) * 2"
@@ -205,10 +206,10 @@ class PostgresDialect(Dialect):
         return f"(CASE {small} WHEN {_within(number, wide=True, real=True)} THEN {parts} END)"
 
     def _real_of_text(self, text: str) -> str:
-        """Of a text that is a number: the server stops at numbers that are too large, which are nothing, and at those
-        that are too small, which are 0.
+        """Convert a text that is a number to float64 (the server's cast fails on overflow and underflow).
 
-        Such a number is too small if its first digit that is not 0 stands behind the point, its exponent counted in.
+        Overflow gives NULL, underflow gives 0. A number underflows if its first digit that is not 0 is behind the
+        decimal point, with the exponent applied.
         """
         valid = f"pg_input_is_valid({text}, 'float8')"
         whole = f"length(ltrim(substring({text} FROM '^[+-]?([0-9]*)'), '0'))"
@@ -248,21 +249,21 @@ def _is_text(value: ex.Value) -> bool:
 
 
 def _within(number: str, *, wide: bool, real: bool = False) -> str:
-    """Whether a number fits into 64 bits, or where `wide` has as many digits as every engine reads."""
+    """Return whether a number fits into 64 bits or, with `wide`, has at most as many digits as every engine reads."""
     if not wide:
         return f"{number} >= -{1 << 63} AND {number} < {1 << 63}"
-    # The float64 that is nearest to 10^38 lies below it: the last one with so many digits.
+    # The float64 nearest to 10^38 is below it: it is the largest with 38 digits.
     edge = f"CAST(1e{MOST_DIGITS} AS float8)" if real else f"{10**MOST_DIGITS - 1}"
     return f"{number} BETWEEN -{edge} AND {edge}"
 
 
 def _day_after(day: date) -> str:
-    """Also of the last one that Python knows."""
+    """Return the day after, also for the last day that Python knows."""
     return "10000-01-01" if day == date.max else (day + timedelta(days=1)).isoformat()
 
 
 def _offset(name: str, table: tuple[tuple[int, int], ...]) -> str:
-    """In microseconds, found by halving the table; compared as points in time, which takes no arithmetic."""
+    """Return the offset in microseconds by binary search in the table; times are compared without arithmetic."""
     if len(table) == 1:
         return str(table[0][1] * 10**6)
     middle = len(table) // 2

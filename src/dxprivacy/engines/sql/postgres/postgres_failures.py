@@ -1,6 +1,6 @@
-"""What can go wrong with a server, in our words: by the code of an error, or by how a connection failed.
+"""Parse addresses of PostgreSQL, and map errors to fixed texts: by error code, or by how a connection failed.
 
-The server's own words may quote a record (of a function in a view, say), and are never shown.
+The server's own messages may quote a record (for example, of a function in a view), and are never shown.
 """
 
 import re
@@ -16,10 +16,10 @@ from dxprivacy.wording import repr_of_half_built
 #     postgresql://anna@db.example.org/survey::public.people
 #     service=survey::people
 #     host=db.example.org dbname=survey user=anna::people
-#     service=survey::"a.b".people             names in double quotes, where a dot would not tell which is which
+#     service=survey::"a.b".people             names in double quotes, if one contains a dot
 #
-# No password: addresses stand in lists of processes, in histories of shells and in notebooks.  libpq finds it by itself
-# (a password file, a service file, the environment).
+# No password: addresses appear in lists of processes, in histories of shells and in notebooks.  libpq finds it by
+# itself (a password file, a service file, the environment).
 
 
 _SECRETS = {"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"}
@@ -35,27 +35,27 @@ _ELSEWHERE: list[Hint] = [
 @repr_of_half_built
 @dataclass(frozen=True)
 class Address:
-    """A server and a table; its text never shows who connects, and how."""
+    """A server and a table; its repr never shows the user or how to connect."""
 
     server: str
     table: str
-    database: str  # or the service, that is named
-    schema: str | None = None  # where the names are quoted
-    quoted: str | None = None  # the table's own name, then
+    database: str  # or the name of the service
+    schema: str | None = None  # if the names are quoted
+    quoted: str | None = None  # the table's own name, if it is quoted
 
     def __repr__(self) -> str:
         return f"Address({self.name!r})"
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return f"{self.database}::{self.table}" if self.table else self.database
 
 
 def address(text: str) -> Address:
-    """The server and the table of a text that names them; one with a password in it is refused, and not shown.
+    """Split an address into server and table; refuse one with a password in it, without showing it.
 
-    What stands where is libpq's to say: nobody else reads an odd address in just its way.
+    libpq parses the server part, because no other parser reads an unusual address in exactly its way.
     """
     text = text.strip()
     schema, name = None, None
@@ -72,7 +72,7 @@ def address(text: str) -> Address:
     if _SECRETS & {key for key, value in told.items() if value}:
         raise _with_password()
     if "\0" in table or len(table) > _LONGEST_NAME:
-        raise DataError("no table is called that", where="--data")
+        raise DataError("there is no table with this name", where="--data")
     return Address(server, table, str(told.get("dbname") or told.get("service") or "postgresql"), schema, name)
 
 
@@ -81,12 +81,12 @@ def _unquoted(name: str) -> str:
 
 
 def _with_password() -> DataError:
-    what = "an address with a password in it is not taken: lists of processes and histories show it"
+    what = "an address with a password in it is refused: lists of processes and histories show it"
     return DataError(what, where="--data", hints=_ELSEWHERE)
 
 
 def _read(server: str) -> dict[str, Any]:
-    """As libpq reads it."""
+    """Parse the server part of an address with libpq."""
     try:
         from psycopg import Error
         from psycopg.conninfo import conninfo_to_dict
@@ -100,7 +100,7 @@ def _read(server: str) -> dict[str, Any]:
         raise DataError("the address is not written as PostgreSQL wants it", where="--data", hints=hints) from None
 
 
-# -- What can go wrong with a server, in our words ---------------------------------------------------------------------
+# -- Errors of a server, as fixed texts --------------------------------------------------------------------------------
 
 
 WITHHELD = "The server's own message is withheld: it may quote a record."
@@ -114,7 +114,7 @@ _BACK: Hint = ("try again when it is back", "")
 
 @dataclass(frozen=True)
 class Failure:
-    """One way to fail: what codes begin with, or some words of a message that came without a code."""
+    """One way to fail: the beginnings of its error codes, or words of a message that came without a code."""
 
     known_by: tuple[str, ...]
     what: str
@@ -123,14 +123,14 @@ class Failure:
 
 _BY_CODE = [
     Failure(("42501",), "may not be read: permission denied", GRANT),
-    Failure(("42P01",), "the table is gone", ("somebody dropped or renamed it meanwhile", "")),
-    Failure(("42703",), "a column is gone", ("somebody dropped or renamed it meanwhile", "")),
+    Failure(("42P01",), "the table is gone", ("it was dropped or renamed meanwhile", "")),
+    Failure(("42703",), "a column is gone", ("it was dropped or renamed meanwhile", "")),
     Failure(
         ("57014",),
         "the query was canceled on the server, or took longer than its statement_timeout",
         ("PGOPTIONS='-c statement_timeout=3h'", "allows more"),
     ),
-    Failure(("55P03",), "the table is locked by somebody else", ("try again", "")),
+    Failure(("55P03",), "another session has locked the table", ("try again", "")),
     Failure(
         ("25P03", "25P04"),
         "the server ended the transaction: it may not take that long, or not wait that long",
@@ -212,7 +212,7 @@ _BY_WORDS = [
 
 
 def refusal(error: Any, address: Address) -> DataError:
-    """Our error for one of psycopg's."""
+    """Return our error for an error of psycopg."""
     state, text = error.sqlstate or "", str(error)
     for failure in _BY_CODE:
         if state.startswith(failure.known_by):
@@ -222,5 +222,5 @@ def refusal(error: Any, address: Address) -> DataError:
     for failure in _BY_WORDS:
         if any(words in text for words in failure.known_by):
             return DataError(failure.what, where=address.name, hints=[failure.hint])
-    hint = (f"psql {shell_word(address.server)}", "connects in the same way, and says why not")
+    hint = (f"psql {shell_word(address.server)}", "connects in the same way, and shows why it fails")
     return DataError("there is no connection to the server", where=address.name, hints=[hint])

@@ -1,8 +1,8 @@
-"""A table of a PostgreSQL server: one GROUP BY is pushed down, and only its groups travel.
+"""Count a table of a PostgreSQL server: one GROUP BY runs on the server, and only its groups are transferred.
 
-Every query is a look of its own, in one transaction: the schema and the rows that are counted belong together, and
-a table that was changed meanwhile is refused or counted as it is now, never half of each.  Inside `in_snapshot` several
-queries share one.
+Every query has a transaction of its own, so that the schema and the counted rows belong together. A table that was
+changed meanwhile is refused or counted as it is now, never half of each. Inside `in_snapshot`, several queries share
+one transaction.
 """
 
 from collections import Counter
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _COUNTING, _KEEPING = Counting(POSTGRES), Keeping(POSTGRES)
-_MOST_JOINS = 32  # the server plans two hundred for seconds, and runs out of memory over five hundred
-_LONGEST_LIST = 1 << 20  # of those that are looked up without a join, value by value
-_MOST_COLUMNS = 1_664  # of one SELECT, whatever the table has
-_AT_ONCE = 1 << 14  # groups that are held as Python's numbers
+_MOST_JOINS = 32  # planning two hundred takes the server seconds, and five hundred all its memory
+_LONGEST_LIST = 1 << 20  # longest list that is looked up without a join, value by value
+_MOST_COLUMNS = 1_664  # limit of one SELECT
+_AT_ONCE = 1 << 14  # groups that are held as Python numbers at a time
 
 
 class PostgresSource:
@@ -58,7 +58,7 @@ class PostgresSource:
             notice(f"{self.name}: {by_role}: the records are the rows that role “{role}” sees")
 
     def columns(self) -> list[Column]:
-        """The schema; reads no row."""
+        """Return the schema; reads no row."""
         return self._asked(lambda found: [known.column for known in found.table.columns])
 
     def check(self, universe: Universe) -> None:
@@ -66,35 +66,35 @@ class PostgresSource:
         self._asked(lambda found: found.check(universe))
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return self._asked(lambda found: found.rows())
 
     def count(self, universe: Universe) -> Histogram:
-        """How many rows fall into each cell."""
+        """Count the rows of each possible record."""
         return self._asked(lambda found: found.count(universe))
 
     def people(self, universe: Universe) -> int:
-        """The number of people."""
+        """Return the number of people."""
         return self._asked(lambda found: found.people(required(universe)))
 
     def keyed(self, universe: Universe) -> KeyedRows:
-        """All rows by person and cell."""
+        """Count the rows by person and possible record."""
         return self._asked(lambda found: found.keyed(universe))
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
-        """The kept rows by cell of some attributes."""
+        """Count the kept rows by the values of some attributes."""
         return self._asked(lambda found: found.kept(universe, axes, by_person))
 
     def distinct(self, column: str, max_rows: int) -> set[str] | None:
-        """The different texts of one column, not private; None if there are more."""
+        """Return the distinct texts of one column (not private); None if there are more than `max_rows`."""
         return self._asked(lambda found: found.distinct(column, max_rows))
 
     def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
-        """Which entries count as `other`."""
+        """List the entries that count as `other`."""
         return self._asked(lambda found: found.all_others(universe, max_rows))
 
     def in_snapshot(self, action: Callable[[Source], T]) -> T:
-        """What an action finds out from several queries about one state of the table."""
+        """Run an action whose queries all see one state of the table, and return its result."""
 
         def hold(con: "Connection[Any]") -> T:
             held = copy(self)
@@ -104,7 +104,7 @@ class PostgresSource:
         return action(self) if self._held else connected(self._address, hold)
 
     def _asked(self, action: "Callable[[_Look], T]") -> T:
-        """What an action finds in the transaction that is held, or in one of its own."""
+        """Run an action in the shared transaction, or in one of its own, and return its result."""
         if self._held:
             return action(_Look(self._held[0], self.name, self._held[1]))
         return connected(
@@ -113,7 +113,7 @@ class PostgresSource:
 
 
 class _Look:
-    """A table in one transaction, and the queries about it with what they are given."""
+    """A table in one transaction, with its queries and their parameters."""
 
     def __init__(self, con: "Connection[Any]", name: str, table: ServerTable) -> None:
         self.table = table
@@ -198,7 +198,7 @@ class _Look:
         return keys
 
     def _require_narrow(self, columns: int, keys: int, universe: Universe) -> None:
-        """Refuse what the server could not select at once: columns, a person's key, packed cells, a number of rows."""
+        """Refuse a policy that needs more columns than one SELECT has: columns, key, packed numbers, a count."""
         width = columns + (keys + 1 if keys else 0) + len(Packing(universe).numbers) + 1
         if width > _MOST_COLUMNS:
             what = (
@@ -206,7 +206,7 @@ class _Look:
             )
             hints = [
                 (
-                    "leave attributes out of the policy that nobody asks about",
+                    "leave attributes out of the policy that no query needs",
                     "a column counts once for each that reads it",
                 ),
                 ("COPY the table into a file", "which has no such limit"),
@@ -223,7 +223,7 @@ class _Look:
         return selected(wanted, self.table.rows)
 
     def _by_person(self, universe: Universe) -> str:
-        """SQL of all rows by person and cell."""
+        """Return the SQL that counts all rows by person and possible record."""
         wanted, reads = self._fit(universe)
         people = required(universe)
         keys = self._keys(people)
@@ -234,9 +234,9 @@ class _Look:
         return _COUNTING.cells(rows, Packing(universe), reads, [PERSON])
 
     def _prepare(self, universe: Universe, rows: str, reads: Sequence[Sequence[Read]]) -> None:
-        """What entries are looked up in, as tables that a query is given: it may make none."""
+        """Add the lookup tables as parameters of the query, because a read-only transaction cannot create tables."""
         for name, key, listed in _COUNTING.domains(reads):
-            # What no text of this server can be is not asked for.
+            # Texts that this server cannot store are left out.
             known = {text: place for text, place in listed.items() if "\0" not in text}
             told = ", ".join([self._give(list(known), "text[]"), self._give(list(known.values()), "int[]")])
             given = f'SELECT text COLLATE "C" AS text, position FROM unnest({told}) AS given(text, position)'
@@ -246,7 +246,7 @@ class _Look:
                 self._find_places(attribute.surroundings, rows, mine[0], mine[1])
 
     def _find_places(self, surroundings: Surroundings, rows: str, first: Read, second: Read) -> None:
-        """The different pairs of coordinates are listed once, placed here, and given back with their places."""
+        """List the distinct pairs of coordinates, place them here, and return them with their places to the query."""
         locator = Locator(surroundings)
         pairs = f"SELECT * FROM ({_COUNTING.pairs(rows, first, second)}) AS pairs"
         found: list[list[Any]] = [[], [], []]
@@ -265,12 +265,12 @@ class _Look:
         return f"${len(self._given)}::{kind}"
 
     def _whole(self, sql: str) -> str:
-        """A query with the tables that it is given."""
+        """Return a query with its lookup tables in front."""
         head = f"WITH {', '.join(self._relations)} " if self._relations else ""
         return f"{head}SELECT * FROM ({sql}) AS answer" if head else sql
 
     def _blocks(self, sql: str, size: int = _AT_ONCE) -> Iterator[list[tuple[Any, ...]]]:
-        """The rows of an answer, some at a time; not by a cursor of the server, which would count on one core."""
+        """Yield the rows of an answer in blocks; not by a cursor of the server, which would count on one core."""
         block: list[tuple[Any, ...]] = []
         with self._con.cursor() as cursor:
             for row in cursor.stream(self._whole(sql), self._given, binary=True):
@@ -282,7 +282,7 @@ class _Look:
             yield block
 
     def _numbers(self, sql: str, columns: int) -> Ints:
-        """The columns of an answer in whole numbers."""
+        """Return the columns of an answer as whole numbers."""
         blocks = [np.array(block, dtype=np.int64) for block in self._blocks(sql)]
         return np.concatenate([*blocks, np.zeros((0, columns), dtype=np.int64)]).T.copy()
 

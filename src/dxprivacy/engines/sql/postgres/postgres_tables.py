@@ -1,4 +1,4 @@
-"""What the catalog of a server says of a table: where and what it is, its columns and their types; reads no row."""
+"""Look up a table in a server's catalog: its place, its kind, its columns and their types; reads no row."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ _KINDS = {
     "timetz": ColumnKind.TIME,
 }
 _AS_TEXT = ("varchar", "bpchar", "name")
-"""Read as text; of `char(n)` the blanks that fill it up are not part of an entry, as the server itself compares it."""
+"""Read as text; in `char(n)` the padding blanks are not part of an entry, as in the server's own comparison."""
 _WORDS = {
     "interval": "time spans",
     "bytea": "binary data",
@@ -67,8 +67,8 @@ _FOUND = """
                 FROM pg_catalog.pg_class same JOIN pg_catalog.pg_namespace seen ON seen.oid = same.relnamespace
                 WHERE same.relname = $5::text AND seen.nspname = ANY($2::text[]) AND same.relpersistence <> 't'
                 ORDER BY array_position($2::text[], seen.nspname::text) LIMIT 1))"""
-# A view, and all views that it reads: whether one of them names the role, or what it may do, or calls a function of
-# somebody's own that may do so: one that is not declared IMMUTABLE.
+# For a view and all views below it: whether one of them refers to the role or its privileges, or calls a function of a
+# user that may do so: one that is not declared IMMUTABLE.
 _ASKS_FOR_ROLE = r"""
     WITH RECURSIVE below(oid) AS (
         SELECT $1::bigint::pg_catalog.oid
@@ -92,7 +92,7 @@ _LISTED = """
         AND n.nspname NOT LIKE 'pg\\_toast%' AND n.nspname NOT LIKE 'pg\\_temp%'
         AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT')
     ORDER BY 1 LIMIT 200"""
-# A domain stands for the type that it restricts, however many domains lie between.
+# A domain is resolved to the type that it restricts, through any number of domains.
 _COLUMNS = """
     WITH RECURSIVE told AS (
         SELECT a.attnum, a.attname::text AS name, a.attgenerated::text AS made, a.atttypid AS type,
@@ -112,7 +112,7 @@ _COLUMNS = """
 
 @dataclass(frozen=True)
 class ServerColumn:
-    """One column, and the SQL of its entries in the type that we read them in."""
+    """One column, and the SQL of its entries in the type that is read."""
 
     column: Column
     entry: str
@@ -125,7 +125,7 @@ class ServerTable:
 
     rows: str  # its name in SQL
     columns: tuple[ServerColumn, ...]
-    by_role: str  # why the rows that are seen depend on the role that connects; empty if they do not
+    by_role: str  # why the visible rows depend on the connected role; empty if they do not
 
     @property
     def names(self) -> list[str]:
@@ -135,13 +135,13 @@ class ServerTable:
 
 @dataclass(frozen=True)
 class _Found:
-    """What the catalog says of a relation."""
+    """A relation in the catalog."""
 
     oid: int
     rows: str  # its name in SQL
     kind: str
     filtered: bool  # row-level security of the relation itself is active for this role
-    readable: bool  # as a whole, and not some columns alone
+    readable: bool  # as a whole, not only some columns
     foreign: bool  # a partition or child is a foreign table, or a temporary one
     invoker: bool  # a view with the rights of the role that reads it
 
@@ -151,7 +151,7 @@ class _Found:
 
 
 def look(con: "Connection[Any]", address: Address, declared: FileFormat) -> ServerTable:
-    """The table of an address as it is now, and stays for this transaction, which begins here."""
+    """Begin a transaction, and return the table of an address, which stays as it is during the transaction."""
     own, role = users_own(con), declared.row_security_role
     if role and own.role != role:
         raise _other_role(address, role, own.role)
@@ -166,7 +166,7 @@ def look(con: "Connection[Any]", address: Address, declared: FileFormat) -> Serv
         raise _depends_on_role(address, by_role, own.role)
     if found.lockable:
         begin_locked(con, own, found.rows, address.name, all_rows=all_rows)
-    else:  # who may read some columns only may not lock it; then a change at that very moment may be missed
+    else:  # a role that may read only some columns cannot lock it; a change at this moment may be missed
         begin(con, own, all_rows=all_rows)
     if found != _find(con, address, own.path):
         raise DataError("the table was replaced just now", where=address.name, hints=["try again"])
@@ -178,8 +178,8 @@ def look(con: "Connection[Any]", address: Address, declared: FileFormat) -> Serv
 
 
 def _find(con: "Connection[Any]", address: Address, path: list[str]) -> _Found:
-    """The one table, view or foreign table that an address names; temporary ones belong to another session."""
-    dotted = address.table if address.quoted is None else None  # which of its dots ends the schema is not known
+    """Return the one table, view or foreign table that an address names; temporary ones belong to other sessions."""
+    dotted = address.table if address.quoted is None else None  # it is unknown which dot ends the schema
     alone = (address.quoted or address.table) if address.schema is None else None
     found = con.execute(_FOUND, [dotted, path, address.schema, address.quoted, alone]).fetchall()
     if not found:
@@ -193,7 +193,7 @@ def _find(con: "Connection[Any]", address: Address, path: list[str]) -> _Found:
 
 
 def _require_table(address: Address, other: str, *, foreign: bool) -> None:
-    """Refuse rows that may be computed from several records, or by somebody else's server."""
+    """Refuse rows that may be computed from several records, or by another server."""
     hint = ("rows_are_records = true", "in the policy, if each of its rows comes from one record, and from it alone")
     if other:
         why = "Its server may give other rows each time." if other == "a foreign table" else (
@@ -207,10 +207,10 @@ def _require_table(address: Address, other: str, *, foreign: bool) -> None:
 
 
 def _by_role(con: "Connection[Any]", own: UsersOwn, found: _Found) -> str:
-    """Why the rows of a relation depend on the role that reads it; empty if they do not.
+    """Return why the rows of a relation depend on the role that reads it; empty if they do not.
 
-    Below a view the catalog does not say whose row-level security is active.  The server knows it when it expands the
-    view: with `row_security = off` it refuses a query from which rows would be hidden, and with `on` it does not.
+    Below a view, the catalog does not show whose row-level security is active. The server knows it when it expands the
+    view: with `row_security = off` it refuses a query that would hide rows, and with `on` it does not.
     """
     from psycopg.errors import InsufficientPrivilege
 
@@ -221,7 +221,7 @@ def _by_role(con: "Connection[Any]", own: UsersOwn, found: _Found) -> str:
     except InsufficientPrivilege:
         con.execute("ROLLBACK")
         begin(con, own, all_rows=False)
-        con.execute(expand)  # fails again if it is the privilege to read that is missing
+        con.execute(expand)  # fails again if the privilege to read is missing
         filtered = True
     asks = found.kind == "v" and con.execute(_ASKS_FOR_ROLE, [found.oid]).fetchall() == [(True,)]
     return " and ".join([_INVOKER] * found.invoker + [_SECURITY] * filtered + [_ASKS] * asks)
@@ -257,7 +257,7 @@ def _other_role(address: Address, declared: str, role: str) -> DataError:
 def _column(
     name: str, made: str, readable: bool, native: str, sort: str, category: str, schema: str, *, computed: bool
 ) -> ServerColumn:
-    """What is computed when it is read may call anything; what was computed when it was written is data like any."""
+    """Describe one column; one that is computed at read time may call anything, one computed at write time is data."""
     base = native if schema == "pg_catalog" else ""
     column = Column(name, None, _words(native, sort, category))
     if made == "v" and not computed:
@@ -267,12 +267,12 @@ def _column(
     elif base in _AS_TEXT or sort == "e":
         column = Column(name, ColumnKind.TEXT, native="text")
     entry = identifier(name)
-    if sort == "e" and column.kind is not None:  # as it is written: a cast of its own could do anything
+    if sort == "e" and column.kind is not None:  # by its output function: a user's cast could do anything
         entry = f'textin(enum_out(CAST({entry} AS {identifier(schema)}.{identifier(native)}))) COLLATE "C"'
     elif column.kind is ColumnKind.TEXT:
         entry = f'CAST({entry} AS pg_catalog.text) COLLATE "C"'
     elif column.kind is not None:
-        entry = f"CAST({entry} AS pg_catalog.{column.native})"  # of a domain its base
+        entry = f"CAST({entry} AS pg_catalog.{column.native})"  # for a domain, its base type
     return ServerColumn(column, entry, readable)
 
 
@@ -297,5 +297,5 @@ def _unknown(con: "Connection[Any]", address: Address, path: list[str]) -> DataE
 
 
 def identifier(name: str) -> str:
-    """A name in SQL."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'

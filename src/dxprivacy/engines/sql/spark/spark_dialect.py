@@ -1,8 +1,8 @@
-"""Expressions in the SQL of Spark 4, the same in its ANSI and its older mode.
+"""Render expressions in the SQL of Spark 4, the same in its ANSI and its older mode.
 
-Casts that can fail are `try_cast`, which gives nothing in both modes.  Texts are written as the bytes they are: how
-a quoted text is read depends on settings of the session.  Points in time are compared and taken apart as microseconds,
-which no session's time zone changes.
+Casts that can fail are `try_cast`, which returns NULL in both modes. Texts are written as bytes, because how a quoted
+text is read depends on settings of the session. Points in time are compared and split as microseconds, which no
+session's time zone changes.
 
 Patterns are those of Java, which matches a whole text between `\\A` and `\\z` (`$` would overlook a line break).
 """
@@ -20,13 +20,13 @@ from dxprivacy.engines.sql.dialect import Dialect
 
 _EPOCH = date(1970, 1, 1)
 _DAY = 86_400 * 10**6  # microseconds
-_SHIFT = 10**6  # days, so many that no number of days that is divided is negative
+_SHIFT = 10**6  # days; added so that no dividend is negative
 _REALS = ("float", "double")
 _LONG = "9223372036854775808D"  # 2^63
 _HALF = "18446744073709551616"  # 2^64
-_MOST = "1E38D"  # the last float64 of 38 digits, as many as decimals have
-_PIECE = 100_000  # numbers at a time, of rows of one person that are alike
-_FEW = 32  # changes of an offset that are found by conditions
+_MOST = "1E38D"  # the largest float64 with 38 digits, as many as decimals have
+_PIECE = 100_000  # equal rows of one person that are numbered at a time
+_FEW = 32  # up to this many changes of an offset are found by nested conditions
 _MOST_PIECES = 20_000
 _INFINITE = "CAST('Infinity' AS DOUBLE)"
 
@@ -44,7 +44,7 @@ class SparkDialect(Dialect):
         return "{" + name + "}"  # a frame that the query is given
 
     def is_late(self, read: Read) -> bool:
-        """Whatever is done for every row takes a good part of the time of grouping it."""
+        """Return whether to map groups instead of rows: work per row takes a good part of the time of grouping."""
         return read.merges_nothing or read.is_grouped_raw
 
     def quoted(self, text: str) -> str:
@@ -66,7 +66,7 @@ class SparkDialect(Dialect):
         return f"CAST(CASE WHEN {self.matches(text, FRACTION)} THEN {own} ELSE {text} END AS BINARY)"
 
     def looked_up(self, key: str, table: str, read: Read, listed: Mapping[str, int]) -> str:  # noqa: ARG002
-        """A query of its own would be a join again."""
+        """Return the position by a CASE over the whole list, because a subquery would be a join again."""
         known = [(self.listed_key(read, self.quoted(text)), at) for text, at in listed.items()]
         return f"(CASE {key} {' '.join(f'WHEN {text} THEN {at}' for text, at in known)} ELSE CAST(NULL AS INT) END)"
 
@@ -123,7 +123,7 @@ class SparkDialect(Dialect):
             case ex.ToReal(inner):
                 return f"try_cast({self.inner(inner, name)} AS DOUBLE)"
             case ex.Sound():
-                return name  # what has more digits than its type is nothing already
+                return name  # a decimal with more digits than its type is NULL already
             case ex.Floor(inner):
                 return f"floor({self.inner(inner, name)})"
             case _:
@@ -160,7 +160,7 @@ class SparkDialect(Dialect):
         return f"({_offset(f'({seconds} * 1000000)', table)} DIV 1000000)"
 
     def arithmetic(self, value: ex.Arithmetic, name: str) -> str:
-        """A difference of days is their number, and no time span."""
+        """Render arithmetic; a difference of days is a number, not a time span."""
         if value.sign == "-" and isinstance(value.right, ex.Day):
             return f"datediff({self.sql(value.left, name)}, {self.sql(value.right, name)})"
         return super().arithmetic(value, name)
@@ -179,7 +179,7 @@ class SparkDialect(Dialect):
 
     def in_days(self, condition: ex.InDays, name: str) -> str:
         first, last = condition.first, condition.last
-        if condition.moment.native == "timestamp_ntz":  # compared as such: in microseconds, some would overflow
+        if condition.moment.native == "timestamp_ntz":  # compared as days: in microseconds, some would overflow
             day = f"CAST({name} AS DATE)"
             return f"{day} BETWEEN DATE'{first.isoformat()}' AND DATE'{last.isoformat()}'"
         start, end = (first - _EPOCH).days * _DAY, ((last - _EPOCH).days + 1) * _DAY
@@ -195,7 +195,7 @@ class SparkDialect(Dialect):
         number, kind = self.inner(value, name), "DECIMAL(38, 0)" if wide else "BIGINT"
         if not _is_real(value):
             return f"try_cast({number} AS {kind})"
-        # Of a real, try_cast takes 2^63 for the number before it, and to decimals it goes by way of a rounded text.
+        # From reals, try_cast converts 2^63 to the number before it, and converts to decimals by way of a rounded text.
         small = f"{number} >= -{_LONG} AND {number} < {_LONG}"
         if not wide:
             return f"(CASE WHEN {small} THEN CAST({number} AS BIGINT) END)"
@@ -217,7 +217,7 @@ def _is_real(value: ex.Value) -> bool:
 
 
 def _plain(decimal: str) -> str:
-    """The text of a decimal without an exponent, which the older mode writes for small ones: 1.5E-7."""
+    """Return the text of a decimal without an exponent, which the older mode writes for small ones: 1.5E-7."""
     text = f"CAST({decimal} AS STRING)"
     zeros = f"repeat('0', -1 - CAST(regexp_extract({text}, 'E(-[0-9]+)', 1) AS INT))"
     digits = f"replace(regexp_extract({text}, '([0-9.]+)E', 1), '.', '')"
@@ -226,7 +226,7 @@ def _plain(decimal: str) -> str:
 
 
 def _microseconds(name: str, native: str) -> str:
-    """Of a clock only for times that are known to be near."""
+    """Return the microseconds of a time; for clock times, only if they are known to be in range."""
     if native == "timestamp":
         return f"unix_micros({name})"
     parts = [
@@ -239,7 +239,7 @@ def _microseconds(name: str, native: str) -> str:
 
 
 def _offset(since: str, table: tuple[tuple[int, int], ...]) -> str:
-    """In microseconds: a long table is looked up by pieces of time in which the offset changes once at most.
+    """Return the offset in microseconds; look up a long table by time spans with one change of the offset at most.
 
     Nested conditions are compiled for each query, which took half a minute for a table of four centuries.
     """
@@ -254,9 +254,9 @@ def _offset(since: str, table: tuple[tuple[int, int], ...]) -> str:
         offsets.append(table[known][1] if inside else offsets[-1])
         known += inside
     at = f"CAST(greatest(1, least({pieces}, ({since} - {first * 10**6}) DIV {gap * 10**6} + 1)) AS INT)"
-    told = [f"array({', '.join(map(str, numbers))})" for numbers in (changes, offsets)]
-    changed = f"({since} >= CAST(element_at({told[0]}, {at}) AS BIGINT) * 1000000)"
-    return f"(CAST(element_at({told[1]}, {at} + CASE WHEN {changed} THEN 1 ELSE 0 END) AS BIGINT) * 1000000)"
+    arrays = [f"array({', '.join(map(str, numbers))})" for numbers in (changes, offsets)]
+    changed = f"({since} >= CAST(element_at({arrays[0]}, {at}) AS BIGINT) * 1000000)"
+    return f"(CAST(element_at({arrays[1]}, {at} + CASE WHEN {changed} THEN 1 ELSE 0 END) AS BIGINT) * 1000000)"
 
 
 def _halved(since: str, table: tuple[tuple[int, int], ...]) -> str:

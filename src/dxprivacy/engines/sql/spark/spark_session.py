@@ -1,7 +1,7 @@
-"""A Spark session, and frames of its tables and files; errors are ours.
+"""Open Spark sessions, and frames of tables and files; replace Spark's errors by fixed texts.
 
-What Spark says quotes rows, and is never shown: every failure is a fixed text, raised outside of the `except` block so
-that the original is not attached to it.  Ctrl-C cancels the job on the cluster, too.
+Spark's messages quote rows, and are never shown. Every failure is replaced by a fixed text, raised outside of the
+`except` block so that the original is not attached to it. Ctrl-C also cancels the job on the cluster.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ from dxprivacy.engines.source import notice
 from dxprivacy.errors import DataError
 from dxprivacy.formats.file_access import SPARK, SPARK_CONNECT, has_secret
 
-# -- Where Spark finds a table, as a text ------------------------------------------------------------------------------
+# -- Addresses of tables and files of Spark ----------------------------------------------------------------------------
 #     spark:catalog.schema.people              a table of the catalog, on the session that is configured here
 #     spark:/data/people.parquet               files, on the same session; a directory stands for all files in it
 #     sc://host:15002/::catalog.schema.people  the same of a Spark Connect server
 #
-# No password or token: addresses stand in lists of processes.  Spark takes them from its own configuration.
+# No password or token: addresses appear in lists of processes.  Spark takes them from its own configuration.
 
 
 USUAL_PORT = 15_002
@@ -43,7 +43,7 @@ class SparkAddress:
 
     @property
     def name(self) -> str:
-        """What messages call it: never with the server's address."""
+        """The name in messages: never with the server's address."""
         return f"{SPARK}{self.table}"
 
     @property
@@ -64,7 +64,7 @@ class SparkAddress:
 
 
 def address(text: str) -> SparkAddress:
-    """The parts of a text that names a table or files.
+    """Split a text that names a table or files into its parts.
 
     >>> address("sc://host:15002/;use_ssl=true::survey.people")
     SparkAddress(remote='sc://host:15002/;use_ssl=true', table='survey.people')
@@ -77,9 +77,9 @@ def address(text: str) -> SparkAddress:
         found = SparkAddress(server, table) if sign and "]" not in table else SparkAddress(text, "")
     if has_secret(text) or SPARK_CONNECT in found.table or not _options(found.remote) <= _OPTIONS:
         raise DataError(
-            "an address with a token in it is not taken: lists of processes and histories show it",
+            "an address with a token in it is refused: lists of processes and histories show it",
             where="--data",
-            details=[f"Of Spark Connect, an address may have the options {', '.join(sorted(_OPTIONS))}."],
+            details=[f"An address of Spark Connect may have the options {', '.join(sorted(_OPTIONS))}."],
             hints=[("SPARK_REMOTE", "holds the whole address, for spark:catalog.schema.table")],
         )
     if not found.table:
@@ -89,18 +89,18 @@ def address(text: str) -> SparkAddress:
 
 
 def _options(remote: str) -> set[str]:
-    """The names of what stands behind the first semicolon; of a user in front of the host, a name that is none."""
+    """Return the names of the options behind the first semicolon; a user in front of the host counts as option `@`."""
     host, _, options = remote.partition(";")
     named = {part.partition("=")[0].strip() for part in options.split(";") if part.strip()}
     return named | ({"@"} if "@" in host else set())
 
 
-# -- What a session's settings may not decide: how old days are read, and which files are left out ---------------------
-# Of files they are set by options of the reader.  Of a table or a frame they are only looked at: where one entry could
-# stop a count, or take other rows out of it, the data is refused.  Settings are public, and no row is read.
+# -- Settings that must not affect the data: how old days are read, and which files are left out -----------------------
+# For files they are set by options of the reader.  For a table or a frame they are only checked: if one entry could
+# stop a count, or remove other rows from it, the data is refused.  Settings are public, and no row is read.
 
 
-# Options of the reader of files, whatever the session says.
+# Options of the reader of files, whatever the session's settings.
 PINNED = {
     "recursiveFileLookup": "true",
     "datetimeRebaseMode": "CORRECTED",
@@ -108,7 +108,7 @@ PINNED = {
     "ignoreCorruptFiles": "false",
     "ignoreMissingFiles": "false",
 }
-_ANYWHERE = {"spark.sql.parquet.int96TimestampConversion": "false"}  # has no option
+_ANYWHERE = {"spark.sql.parquet.int96TimestampConversion": "false"}  # there is no option of the reader
 _UNPINNED = _ANYWHERE | {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
@@ -118,7 +118,7 @@ _UNPINNED = _ANYWHERE | {
     "spark.files.ignoreCorruptFiles": "false",
     "spark.files.ignoreMissingFiles": "false",
 }
-_CORE = "spark.files."  # known to a session only where somebody set them
+_CORE = "spark.files."  # known to a session only if they were set
 _CLOCKS = "spark.sql.parquet.inferTimestampNTZ.enabled"
 _CONVERTED = {
     "spark.sql.hive.convertMetastoreParquet": "true",
@@ -128,22 +128,22 @@ _WHY = "With it, one entry or file could stop a count, take others out of it, or
 
 
 def require_settings(session: Any, name: str) -> None:
-    """Refuse a session that reads tables in a way which a row's content decides."""
+    """Refuse a session in which the content of a row could affect how tables are read."""
     _require(session, name, _UNPINNED)
 
 
 def require_settings_of_files(session: Any, name: str, *, has_instants: bool) -> None:
-    """Refuse what options of the reader do not set; without the last one, clocks are taken for instants."""
+    """Refuse settings that options of the reader cannot set; without the last one, clock times are read as instants."""
     _require(session, name, _ANYWHERE | ({_CLOCKS: "true"} if has_instants else {}))
 
 
 def require_own_reader(session: Any, name: str) -> None:
-    """Refuse a session that has Hive read Parquet and ORC: each partition in its own format, lines among them."""
+    """Refuse a session that lets Hive read Parquet and ORC: each partition in its own format, text lines among them."""
     _require(session, name, _CONVERTED)
 
 
 def require_options(name: str, properties: str) -> None:
-    """Refuse a table that was made with options which weigh more than the session's settings."""
+    """Refuse a table with options of its own, which override the session's settings."""
     for option, wanted in PINNED.items():
         for found in re.findall(rf"\b{option}=([^,\]]*)", properties, re.IGNORECASE):
             if option != "recursiveFileLookup" and found.strip().lower() != wanted.lower():
@@ -178,10 +178,10 @@ def _setting(session: Any, key: str) -> str:
 T = TypeVar("T")
 OLDEST = 4
 _WITHHELD = "Spark's own message is withheld: it may quote a record."
-# What stores typed rows, each by itself.  Of CSV and JSON, types and rows are guessed or repaired by the reader.
+# Formats that store typed rows, each by itself.  For CSV and JSON, the reader guesses types and repairs rows.
 _STORED = ("parquet", "orc", "delta", "iceberg", "hive")
 _HIVE = "org.apache.hadoop.hive.ql.io."
-_HIVE_STORED = (  # each with its reader; of all others, a line break in an entry may make two rows of one
+_HIVE_STORED = (  # each with its reader; in all others, a line break in an entry may split a row
     (f"{_HIVE}parquet.serde.ParquetHiveSerDe", f"{_HIVE}parquet.MapredParquetInputFormat"),
     (f"{_HIVE}orc.OrcSerde", f"{_HIVE}orc.OrcInputFormat"),
 )
@@ -189,23 +189,23 @@ _DETAILS = "# Detailed Table Information"
 _VIEWS = ("VIEW", "TEMPORARY", "METRIC_VIEW", "MATERIALIZED_VIEW")
 _LOUD = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _UNCONNECTED = ("Py4JNetworkError", "SparkConnectGrpcException", "ConnectionRefusedError", "_InactiveRpcError")
-_PATIENCE = 10.0  # seconds until a server that does not answer is given up
+_PATIENCE = 10.0  # seconds to wait for a server that does not answer
 _TRIES = 5
-_SILENT = 2.0  # seconds of a start that nobody is told of
+_SILENT = 2.0  # seconds before a notice about a slow start is shown
 _GLOB = re.compile(r"[\\*?\[\]{}]")
-_DEEPEST = 10  # causes of causes that are looked at
+_DEEPEST = 10  # causes of causes that are inspected
 _NAMES = re.compile(r"`(?:[^`]|``)+`|[^`.]+")
 
 
 @dataclass(frozen=True)
 class Files:
-    """A frame of files whose reader was told all that a session's settings would decide."""
+    """A frame of files whose reader has options for all that a session's settings would decide."""
 
     frame: Any
 
 
 def quietly(name: str, action: Callable[[], T], session: Any = None) -> T:
-    """What an action finds; whatever Spark says when it fails is replaced.  Interrupted, its job is canceled."""
+    """Run an action, and replace any error message of Spark; if it is interrupted, cancel its job."""
     tag = f"dxprivacy-{uuid.uuid4().hex}"
     refused: BaseException
     try:
@@ -230,7 +230,7 @@ def quietly(name: str, action: Callable[[], T], session: Any = None) -> T:
 
 
 def _is_interrupted(error: BaseException | None) -> bool:
-    """Whether somebody pressed Ctrl-C: pyspark cancels its jobs then, and their end hides why."""
+    """Whether Ctrl-C was pressed: pyspark then cancels its jobs, and their error hides the reason."""
     seen = 0
     while error is not None and seen < _DEEPEST:
         if isinstance(error, KeyboardInterrupt):
@@ -241,7 +241,7 @@ def _is_interrupted(error: BaseException | None) -> bool:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """pyspark logs what goes wrong on the screen, with all that Spark says of it; and it warns of other packages."""
+    """Silence pyspark, which logs errors with all of Spark's messages, and warns about other packages."""
     from pyspark.logger import PySparkLogger
 
     loud = [PySparkLogger.getLogger(name) for name in _LOUD]
@@ -258,10 +258,10 @@ def _silence() -> Iterator[None]:
 
 
 def _refusal(error: Exception, name: str) -> DataError:
-    """By the class of an error, which is public; its text is not looked at."""
+    """Return our error, chosen by the class and the conditions of Spark's, which are public; its text is not used."""
     found = _conditions(error)
     if found & {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "PATH_NOT_FOUND"}:
-        as_is = [("spark:/data", "stands for all files below it; a path is no pattern")] if _GLOB.search(name) else []
+        as_is = [("spark:/data", "means all files below it; a path is not a pattern")] if _GLOB.search(name) else []
         what = f"there is no such {'file' if 'PATH_NOT_FOUND' in found else 'table'}"
         return DataError(what, where=name, hints=as_is)
     if "UNABLE_TO_INFER_SCHEMA" in found:
@@ -269,7 +269,7 @@ def _refusal(error: Exception, name: str) -> DataError:
         rename = ("rename it", "if it is one of these")
         return DataError("Spark sees no file there", where=name, details=[why], hints=[rename])
     if "JAVA_GATEWAY_EXITED" in found:
-        how = ("spark-submit --version", "starts it, too, and says why not")
+        how = ("spark-submit --version", "starts it, too, and shows why it fails")
         return DataError("Java could not be started", where=name, hints=[how])
     if found & {"SPARK_JOB_CANCELLED", "OPERATION_CANCELED", "OPERATION_CANCELLED"}:
         return DataError("the job was canceled on the cluster", where=name, hints=["try again"])
@@ -280,7 +280,7 @@ def _refusal(error: Exception, name: str) -> DataError:
 
 
 def _conditions(error: Exception) -> set[str]:
-    """Spark's names for what went wrong: of an error, and of all that caused it on the other side."""
+    """Return Spark's names for what went wrong: of an error, and of all its causes in Java."""
     found = set()
     with contextlib.suppress(Exception):
         found.add(str(error.getCondition()))  # type: ignore[attr-defined]
@@ -294,7 +294,7 @@ def _conditions(error: Exception) -> set[str]:
 
 
 def package(name: str) -> Any:
-    """pyspark, of a version that we know."""
+    """Return the package pyspark; refuse an unknown version."""
     try:
         import pyspark
     except ImportError:
@@ -306,8 +306,8 @@ def package(name: str) -> Any:
 
 
 def opened(address: SparkAddress, *, rows_are_records: bool) -> Any:
-    """The frame of an address, on the session that is configured, or on a server of Spark Connect."""
-    with _told():
+    """Open the frame of an address, on the configured session or on a server of Spark Connect."""
+    with _notice_if_slow():
         package(address.name)
         session = quietly(address.name, lambda: _session(address))
     if address.is_path:
@@ -316,8 +316,8 @@ def opened(address: SparkAddress, *, rows_are_records: bool) -> Any:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
-    """One line where a start takes long, which depends on no data."""
+def _notice_if_slow() -> Iterator[None]:
+    """Show a notice if the start takes long; this depends on no data."""
     timer = threading.Timer(_SILENT, notice, ["Spark is starting …"])
     timer.daemon = True
     timer.start()
@@ -353,7 +353,7 @@ def _session(address: SparkAddress) -> Any:
 
 
 def _start_quietly() -> None:
-    """Java of our own, whose words about itself reach no screen; one that runs already is somebody's."""
+    """Start Java with its output discarded, unless one is running already."""
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
 
@@ -363,7 +363,7 @@ def _start_quietly() -> None:
 
 
 def _require_answer(address: SparkAddress) -> None:
-    """pyspark would go on trying for minutes, in silence."""
+    """Check that the server answers, because pyspark would retry in silence for minutes."""
     try:
         socket.create_connection(address.server, timeout=_PATIENCE).close()
     except OSError:
@@ -372,7 +372,7 @@ def _require_answer(address: SparkAddress) -> None:
 
 
 def _give_up_sooner(session: Any) -> None:
-    """A server that goes away is tried again for seconds, not for a quarter of an hour."""
+    """Retry a lost server for seconds, not for a quarter of an hour."""
     with contextlib.suppress(Exception):
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
@@ -380,12 +380,12 @@ def _give_up_sooner(session: Any) -> None:
 
 
 def _files(session: Any, address: SparkAddress) -> Any:
-    """All files below a path, and no columns made of the names of directories, whose types would be guessed."""
+    """Read all files below a path; names of directories make no columns, because their types would be guessed."""
     ending = "orc" if address.table.rstrip("/").endswith(".orc") else "parquet"
     if re.search(r"\.(csv|tsv|txt|json|jsonl|ndjson|avro|xml)(\.[a-z0-9]+)?/?$", address.table, re.IGNORECASE):
         hints = [("convert it to Parquet", ""), ("people.csv", "without spark: reads the file here")]
-        raise DataError("of files, Spark is asked for Parquet and ORC only", where=address.name, hints=hints)
-    path = _GLOB.sub(r"\\\g<0>", address.table)  # a path is a path, and no pattern
+        raise DataError("Spark is used only for files in Parquet and ORC", where=address.name, hints=hints)
+    path = _GLOB.sub(r"\\\g<0>", address.table)  # a path is not a pattern
     frame = session.read.options(**PINNED).format(ending).load(path)
     instants = ending == "parquet" and any(field.dataType.typeName() == "timestamp" for field in frame.schema.fields)
     require_settings_of_files(session, address.name, has_instants=instants)
@@ -418,24 +418,24 @@ def _require_no_view(session: Any, address: SparkAddress) -> None:
 
 
 def _details(session: Any, address: SparkAddress) -> dict[str, str]:
-    """What a catalog says of a table, beyond its columns."""
+    """Return the properties of a table in the catalog, without its columns."""
     told = session.sql(f"DESCRIBE TABLE EXTENDED {address.table}").collect()
-    names = [str(row[0]) for row in told]  # columns first, which may be called anything
+    names = [str(row[0]) for row in told]  # columns come first, and may have any name
     details = names.index(_DETAILS) if _DETAILS in names else len(names)
     return {str(row[0]): str(row[1]) for row in reversed(told[details:])}
 
 
 def _require_stored(session: Any, address: SparkAddress, told: dict[str, str]) -> None:
-    """Refuse what may make several rows of one record, or guess them."""
+    """Refuse a format in which one record may be several rows, or in which rows are guessed."""
     provider = told.get("Provider", "").lower()
     if provider not in _STORED:
         what = f"“{address.table}” is a table of {provider or 'an unknown format'}"
-        why = f"Of tables that are stored as {', '.join(_STORED)}, every row is read by itself."
+        why = f"Only tables that are stored as {', '.join(_STORED)} are known to read every row by itself."
         raise DataError(what, where=address.name, details=[why], hints=[_RECORDS])
     if provider != "hive":
         return
     if (told.get("Serde Library", ""), told.get("InputFormat", "")) not in _HIVE_STORED:
         what = f"“{address.table}” is a table of Hive that is stored neither as Parquet nor as ORC"
-        why = "Of lines of text, a line break inside an entry makes several rows of one record."
+        why = "In lines of text, a line break inside an entry makes several rows of one record."
         raise DataError(what, where=address.name, details=[why], hints=[("convert it to Parquet", ""), _RECORDS])
     require_own_reader(session, address.name)

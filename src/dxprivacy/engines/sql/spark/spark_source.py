@@ -1,6 +1,6 @@
-"""A frame of Spark: the count is one job, and only groups reach the driver.
+"""Count a frame of Spark: the count is one job, and only groups reach the driver.
 
-A frame is whatever its session computes: of a DataFrame that somebody made, that is their definition of the data.
+A frame is whatever its session computes: a given DataFrame is its author's definition of the data.
 """
 
 import re
@@ -27,7 +27,7 @@ from dxprivacy.universe.people import People
 from dxprivacy.universe.reading.codecs import Surroundings
 from dxprivacy.universe.universe import Universe
 
-# -- What Spark says of a frame: its columns and their types; reads no row ---------------------------------------------
+# -- The schema of a frame: its columns and their types; reads no row --------------------------------------------------
 
 
 _KINDS = {
@@ -56,19 +56,19 @@ _WORDS = {
     "interval": "time spans",
     "time": "times of day, which must be stored as text or points in time here",
 }
-_PADDED = "__CHAR_VARCHAR_TYPE_STRING"  # where a table keeps that its text is char(n)
+_PADDED = "__CHAR_VARCHAR_TYPE_STRING"  # the key under which a table stores that its text is char(n)
 
 
 @dataclass(frozen=True)
 class FrameColumn:
-    """One column, and the SQL of its entries in the type that we read them in; named by its position."""
+    """One column, and the SQL of its entries in the type that is read; named by its position."""
 
     column: Column
     entry: str
 
 
 def described(schema: Any) -> list[FrameColumn]:
-    """The columns of a frame's schema, in their order."""
+    """Return the columns of a frame's schema, in their order."""
     return [_described(field, f"c{k}") for k, field in enumerate(schema.fields)]
 
 
@@ -80,9 +80,9 @@ def _described(field: Any, at: str) -> FrameColumn:
         return FrameColumn(Column(field.name, None, _WORDS.get(named, f"of type {named[:60]}")), at)
     if kind is not ColumnKind.TEXT:
         return FrameColumn(Column(field.name, kind, native=named), at)
-    entry = f"(CAST({at} AS STRING) COLLATE UTF8_BINARY)"  # equal texts are equal bytes, however they are sorted
+    entry = f"(CAST({at} AS STRING) COLLATE UTF8_BINARY)"  # equal texts are equal bytes, whatever the collation
     stored = str((field.metadata or {}).get(_PADDED, declared))
-    if re.match(r"char\(", stored):  # the blanks that fill it up are not part of an entry
+    if re.match(r"char\(", stored):  # padding blanks are not part of an entry
         entry = f"rtrim(' ', {entry})"
     return FrameColumn(Column(field.name, kind, native="string"), entry)
 
@@ -91,8 +91,8 @@ def _described(field: Any, at: str) -> FrameColumn:
 
 
 _COUNTING, _KEEPING = Counting(SPARK), Keeping(SPARK)
-_MOST_JOINS = 8  # each is a job or two; over a hundred of them a cluster gave up
-_LONGEST_LIST = 1_000  # of those that are written into the query instead
+_MOST_JOINS = 8  # each is a job or two; a cluster failed on more than a hundred
+_LONGEST_LIST = 1_000  # longest list that is written into the query instead
 
 
 class SparkSource:
@@ -111,22 +111,22 @@ class SparkSource:
         self._frame = quietly(name, lambda: frame.toDF(*(f"c{k}" for k in range(len(self._columns)))))
 
     def columns(self) -> list[Column]:
-        """The schema; reads no row."""
+        """Return the schema; reads no row."""
         return [found.column for found in self._columns]
 
     def check(self, universe: Universe) -> None:
-        """Refuse a schema that does not fit, and settings that let a row decide; reads no row."""
+        """Refuse a schema that does not fit, and settings under which a row could affect others; reads no row."""
         self._require_settings()
         self._fit(universe)
         if universe.people is not None:
             self._keys(universe.people)
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return quietly(self.name, lambda: int(self._frame.count()), self._session)
 
     def count(self, universe: Universe) -> Histogram:
-        """How many rows fall into each cell."""
+        """Count the rows of each possible record."""
         wanted, reads = self._fit(universe)
         packing, rows = Packing(universe), _select(wanted)
 
@@ -138,7 +138,7 @@ class SparkSource:
         return packing.histogram(numbers, counts)
 
     def people(self, universe: Universe) -> int:
-        """The number of people."""
+        """Return the number of people."""
         people = required(universe)
         keys = self._keys(people)
         names = [f"r{k}" for k in range(len(keys))]
@@ -147,7 +147,7 @@ class SparkSource:
         return people_in_all(int(named[0]), int(without[0]), people)
 
     def keyed(self, universe: Universe) -> KeyedRows:
-        """All rows by person and cell."""
+        """Count the rows by person and possible record."""
         packing = Packing(universe)
 
         def counted() -> KeyedRows:
@@ -160,7 +160,7 @@ class SparkSource:
         return quietly(self.name, counted, self._session)
 
     def kept(self, universe: Universe, axes: Sequence[int], *, by_person: bool = False) -> KeptRows:
-        """The kept rows by cell of some attributes."""
+        """Count the kept rows by the values of some attributes."""
         people, asked = required(universe), Packing(universe.onto(axes))
 
         def counted() -> list[Ints]:
@@ -172,7 +172,7 @@ class SparkSource:
         return KeptRows(numbers.pop(0) if by_person else None, tuple(numbers), counts)
 
     def distinct(self, column: str, max_rows: int) -> set[str] | None:
-        """The different texts of one column, not private; None if there are more."""
+        """Return the distinct texts of one column (not private); None if there are more than `max_rows`."""
         found = self._columns[[c.name for c in self.columns()].index(column)]
         sql = _COUNTING.distinct(_select([found]), found.column, max_rows)
         (entries,) = quietly(self.name, lambda: self._answer(sql, {}), self._session)
@@ -180,7 +180,7 @@ class SparkSource:
         return texts if len(texts) <= max_rows else None
 
     def others(self, universe: Universe, max_rows: int | None) -> list[Others]:
-        """Which entries count as `other`."""
+        """List the entries that count as `other`."""
         return quietly(self.name, lambda: [self._others(a, max_rows) for a in universe.attributes], self._session)
 
     def _others(self, attribute: Attribute, max_rows: int | None) -> Others:
@@ -195,7 +195,7 @@ class SparkSource:
         return Others.of(attribute.name, attribute.reads, found, max_rows)
 
     def _require_settings(self) -> None:
-        """Those of the session, which may have changed; of files all were given to the reader."""
+        """Check the settings of the session, which may have changed; the reader of files has its own."""
         if not self._is_pinned:
             quietly(self.name, lambda: require_settings(self._session, self.name))
 
@@ -206,7 +206,7 @@ class SparkSource:
         return key_columns(self.name, self._columns, people)
 
     def _by_person(self, universe: Universe) -> tuple[str, dict[str, Any]]:
-        """SQL of all rows by person and cell, and what it is given."""
+        """Return the SQL that counts all rows by person and possible record, and the frames that it uses."""
         wanted, reads = self._fit(universe)
         people = required(universe)
         keys = self._keys(people)
@@ -217,7 +217,7 @@ class SparkSource:
         return _COUNTING.cells(rows, Packing(universe), reads, [PERSON]), given
 
     def _given(self, universe: Universe, rows: str, reads: Sequence[Sequence[Read]]) -> dict[str, Any]:
-        """What entries are looked up in, as frames."""
+        """Return the lookup tables of a query, as frames."""
         given: dict[str, Any] = {}
         for name, key, listed in _COUNTING.domains(reads):
             texts = self._session.createDataFrame(list(listed.items()), "text STRING, position INT")
@@ -228,7 +228,7 @@ class SparkSource:
         return given
 
     def _places(self, surroundings: Surroundings, rows: str, first: Read, second: Read) -> Any:
-        """The different pairs of coordinates are listed once, placed here, and given back with their places."""
+        """List the distinct pairs of coordinates, place them here, and return them with their places to the query."""
         import pyarrow
 
         pairs = f"SELECT * FROM ({_COUNTING.pairs(rows, first, second)}) WHERE first IS NOT NULL AND second IS NOT NULL"
@@ -240,7 +240,7 @@ class SparkSource:
         return self._session.createDataFrame(pyarrow.table(columns), "first DOUBLE, second DOUBLE, position BIGINT")
 
     def _answer(self, sql: str, given: dict[str, Any]) -> list[Any]:
-        """The columns of an answer."""
+        """Return the columns of an answer."""
         return list(self._session.sql(sql, **({"all_rows": self._frame} | given)).toArrow().columns)
 
     def _numbers(self, sql: str, given: dict[str, Any]) -> list[Ints]:
