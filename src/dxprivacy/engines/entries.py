@@ -36,7 +36,7 @@ from dxprivacy.universe.reading.codecs import (
     Days,
     DaysOfTheWeek,
     ListedTexts,
-    NumbersInCells,
+    NumbersInBins,
     TimesOfDay,
     WholeNumbers,
 )
@@ -114,7 +114,7 @@ def entry_reader(codec: Codec) -> Reader:
     match codec:
         case WholeNumbers():
             place: Reader = partial(_place_whole, codec, NumberFormat.of(codec.format) if codec.format else None)
-        case NumbersInCells():
+        case NumbersInBins():
             place = partial(_place_number, codec, NumberFormat.of(codec.format))
         case Days():
             place = partial(_place_date, codec, _days_in_text(codec), zone_of(codec.timezone))
@@ -204,7 +204,7 @@ def _whole_from_text(text: str, written: NumberFormat | None) -> int | None:
     return -int(size) if digits.startswith("-") else int(size)
 
 
-def _place_number(codec: NumbersInCells, written: NumberFormat, value: object) -> int:
+def _place_number(codec: NumbersInBins, written: NumberFormat, value: object) -> int:
     return codec.place(_number(written, value))
 
 

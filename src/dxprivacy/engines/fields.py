@@ -31,7 +31,7 @@ from dxprivacy.universe.reading.codecs import (
     Days,
     DaysOfTheWeek,
     ListedTexts,
-    NumbersInCells,
+    NumbersInBins,
     TimesOfDay,
     WholeNumbers,
 )
@@ -107,7 +107,7 @@ def _writer(codec: Codec) -> Callable[[int], str]:
     match codec:
         case WholeNumbers():
             return lambda k: str(codec.low + k)
-        case NumbersInCells():
+        case NumbersInBins():
             mark = NumberFormat.of(codec.format).decimal
             return lambda k: _decimal(codec.start(k) + codec.step / 2).replace(".", mark)  # the middle of the bin
         case Days():

@@ -19,7 +19,7 @@ from dxprivacy.universe.reading.codecs import (
     Days,
     DaysOfTheWeek,
     ListedTexts,
-    NumbersInCells,
+    NumbersInBins,
     TimesOfDay,
     WholeNumbers,
 )
@@ -169,7 +169,7 @@ def _misfit(codec: Codec, kind: ColumnKind | None) -> str:
                 if kind in (ColumnKind.TIME, ColumnKind.CLOCK, ColumnKind.INSTANT, ColumnKind.TEXT)
                 else "times of day"
             )
-        case WholeNumbers() | NumbersInCells() | Coordinate():
+        case WholeNumbers() | NumbersInBins() | Coordinate():
             # Numbers written as text may be read in several ways: the policy must declare one.
             fits = kind in _NUMBERS or (kind is ColumnKind.TEXT and bool(codec.format))
             return "" if fits else "whole numbers" if isinstance(codec, WholeNumbers) else "numbers"

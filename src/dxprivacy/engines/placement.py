@@ -70,7 +70,7 @@ from dxprivacy.universe.reading.codecs import (
     Days,
     DaysOfTheWeek,
     ListedTexts,
-    NumbersInCells,
+    NumbersInBins,
     TimesOfDay,
     WholeNumbers,
 )
@@ -139,7 +139,7 @@ def parsed(codec: Codec, column: Column) -> Value:
     match codec:
         case WholeNumbers():
             return _whole(column, wide=codec.clamp, written=codec.format)
-        case NumbersInCells() | Coordinate():
+        case NumbersInBins() | Coordinate():
             return _number(column, codec)
         case Days():
             return _day(column, codec)
@@ -227,7 +227,7 @@ def inside(codec: Codec, column: Column) -> Value:
                 return When(Between(value, *ends), Arithmetic(value, "-", WholeLiteral(low)))
             nearest = ToWhole(Arithmetic(Clamped(value, *ends), "-", WholeLiteral(low)))
             return When(Between(value, WholeLiteral(-_MOST_WHOLE, wide=True), most), nearest)
-        case NumbersInCells():
+        case NumbersInBins():
             bounds = Real(codec.ends[0]), Real(codec.ends[1])
             if codec.clamp:
                 return When(IsFinite(value), Clamped(value, *bounds))
@@ -247,7 +247,7 @@ def place(codec: Codec, column: Column) -> Value:
     if column.kind is ColumnKind.OBJECT:
         return Input()
     match codec:
-        case NumbersInCells():
+        case NumbersInBins():
             return _bin(codec)
         case Days() if codec.step.size > 1:
             return Quotient(Input(), codec.step.size)
@@ -290,7 +290,7 @@ def _plain(text: Value, written: NumberFormat) -> Value:
     return plain if written.decimal == "." else Replaced(plain, written.decimal, ".")
 
 
-def _number(column: Column, codec: NumbersInCells | Coordinate) -> Value:
+def _number(column: Column, codec: NumbersInBins | Coordinate) -> Value:
     """Return the nearest float64 to a number."""
     entry = Input(column.native)
     if column.kind in TEXTS:
@@ -301,7 +301,7 @@ def _number(column: Column, codec: NumbersInCells | Coordinate) -> Value:
     return ToReal(entry)
 
 
-def _bin(codec: NumbersInCells) -> Value:
+def _bin(codec: NumbersInBins) -> Value:
     """Return the bin of a float64 number inside the range.
 
     Bin k starts at (a + k b) / c.  With |a + k b| and c below 2^50 all numerators are exact in float64, and the
@@ -472,7 +472,7 @@ def _shifted(day: date, days: int) -> date:
         return day
 
 
-def entry_at(codec: WholeNumbers | NumbersInCells | Days | DaysOfTheWeek | TimesOfDay) -> Value:
+def entry_at(codec: WholeNumbers | NumbersInBins | Days | DaysOfTheWeek | TimesOfDay) -> Value:
     """Return the entry at an index, the inverse for written records; the entry of a bin is its middle."""
     k = Input()
     match codec:
@@ -487,7 +487,7 @@ def entry_at(codec: WholeNumbers | NumbersInCells | Days | DaysOfTheWeek | Times
             return Arithmetic(Day(A_MONDAY), "+", k)
         case TimesOfDay(low, _, step):
             return TimeAt(A_MONDAY, Arithmetic(WholeLiteral(low), "+", Arithmetic(k, "*", WholeLiteral(step))))
-        case NumbersInCells():
+        case NumbersInBins():
             # The middle of bin k is (2a + (2k + 1) b) / 2c.  Both operands are exact in float64: one rounding, to
             # nearest.
             a, b, c = codec.grid

@@ -22,7 +22,7 @@ from dxprivacy.exact.arrays import Ints
 from dxprivacy.universe.attributes.attribute import Attribute
 from dxprivacy.universe.attributes.attribute_kinds import is_known
 from dxprivacy.universe.reading.calendar import DAY, month_number
-from dxprivacy.universe.reading.codecs import Days, DaysOfTheWeek, ListedTexts, NumbersInCells, TimesOfDay, WholeNumbers
+from dxprivacy.universe.reading.codecs import Days, DaysOfTheWeek, ListedTexts, NumbersInBins, TimesOfDay, WholeNumbers
 from dxprivacy.universe.reading.spelling import Spelling
 
 _MOST_PAIRS = 1 << 21
@@ -95,7 +95,7 @@ def _pairs(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
             return _texts(old, new, recoding)
         case WholeNumbers() as before, WholeNumbers() as after:
             return _whole_numbers(old, before, new, after, recoding)
-        case NumbersInCells() as before, NumbersInCells() as after:
+        case NumbersInBins() as before, NumbersInBins() as after:
             return _cells(old, before, new, after, recoding)
         case Days() as before, Days() as after:
             return _days(old, before, new, after, recoding)
@@ -268,7 +268,7 @@ def _in_order(old: Attribute, old_low: int, new: Attribute, new_low: int, recodi
     return np.concatenate(parts)
 
 
-def _cells(old: Attribute, before: NumbersInCells, new: Attribute, after: NumbersInCells, recoding: Recoding) -> Ints:
+def _cells(old: Attribute, before: NumbersInBins, new: Attribute, after: NumbersInBins, recoding: Recoding) -> Ints:
     """As numbers: every end of a cell of either version, and a number between each two of them."""
     _no_texts(new, recoding)
     pairs: set[tuple[int, int]] = set()

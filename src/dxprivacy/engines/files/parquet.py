@@ -19,7 +19,7 @@ from dxprivacy.universe.reading.codecs import (
     Days,
     DaysOfTheWeek,
     ListedTexts,
-    NumbersInCells,
+    NumbersInBins,
     TimesOfDay,
     WholeNumbers,
 )
@@ -60,7 +60,7 @@ def _alike(attribute: Attribute, where: str) -> Attribute:
             return Values(values=texts, spelling=spelling, **same)
         case WholeNumbers(low, high, clamp, written):
             return Integers(low=low, high=high, clamp=clamp, format=written, **same)
-        case NumbersInCells(low, high, step, clamp, written):
+        case NumbersInBins(low, high, step, clamp, written):
             return Numbers(low=low, high=high, step=step, clamp=clamp, format=written, **same)
         case Days(first, last, zone, written, step, clamp):
             return Dates(first=first, last=last, timezone=zone, format=written, step=step, clamp=clamp, **same)

@@ -12,7 +12,7 @@ from dxprivacy.exact.rounding import exact, number_text
 from dxprivacy.universe.attributes.attribute import OTHER, Attribute, Property
 from dxprivacy.universe.ordering.order import OrderedBins, Scale
 from dxprivacy.universe.ordering.order_of_names import range_words, round_starts, short_number
-from dxprivacy.universe.reading.codecs import NumbersInCells
+from dxprivacy.universe.reading.codecs import NumbersInBins
 from dxprivacy.universe.reading.text_formats import NumberFormat
 
 _MOST_BINS = 1 << 26
@@ -72,8 +72,8 @@ class Numbers(Attribute):
         super().__post_init__()
 
     @cached_property
-    def codec(self) -> NumbersInCells:
-        return NumbersInCells(self.low, self.high, self.step, self.clamp, self.format)
+    def codec(self) -> NumbersInBins:
+        return NumbersInBins(self.low, self.high, self.step, self.clamp, self.format)
 
     @property
     def edges(self) -> tuple[float, ...]:

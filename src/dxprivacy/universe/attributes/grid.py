@@ -22,7 +22,7 @@ from dxprivacy.universe.attributes.attribute import OTHER, Property
 from dxprivacy.universe.attributes.binned_numbers import Numbers
 from dxprivacy.universe.attributes.listed_points import Points
 from dxprivacy.universe.ordering.order import Scale, SideOfGrid, rough_text
-from dxprivacy.universe.reading.codecs import NumbersInCells
+from dxprivacy.universe.reading.codecs import NumbersInBins
 
 MOST_CELLS = 250_000
 """How many cells a grid may have: its middles are places, and plans look at pairs of them."""
@@ -123,7 +123,7 @@ class Grid(Points):
         return self.columns
 
     @property
-    def codec(self) -> NumbersInCells:  # type: ignore[override]
+    def codec(self) -> NumbersInBins:  # type: ignore[override]
         """How the first column is read; the second has a codec of its own."""
         return self.entries_read[0].codec
 

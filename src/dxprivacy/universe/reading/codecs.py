@@ -55,7 +55,7 @@ class WholeNumbers:
 
 
 @dataclass(frozen=True)
-class NumbersInCells:
+class NumbersInBins:
     """Numbers, rounded to float64 and compared with the ends of half-open cells, rounded likewise.
 
     The upper end belongs to the last cell; with `clamp` numbers outside count as the nearest end.
@@ -244,4 +244,4 @@ class Coordinate:
         return len(self.along)
 
 
-Codec: TypeAlias = ListedTexts | WholeNumbers | NumbersInCells | Days | DaysOfTheWeek | TimesOfDay | Coordinate
+Codec: TypeAlias = ListedTexts | WholeNumbers | NumbersInBins | Days | DaysOfTheWeek | TimesOfDay | Coordinate
