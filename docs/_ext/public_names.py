@@ -44,7 +44,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     ),
 }
 MODULES: dict[str, tuple[str, str]] = {
-    "metrics": ("Metrics", "How far any two records may be told apart; [metrics](../../metrics.md) compares them."),
+    "metrics": ("Metrics", "How distinguishable any two records may be; [metrics](../../metrics.md) compares them."),
     "plots": ("Pictures and pages", "Drawn from public things alone; the [gallery](../../gallery.md) shows them."),
     "baselines": ("Baselines", "What others do with budgets of one's own; [how they compare](../../reproduction.md)."),
     "post": ("After a release", "Post-processing: costs nothing."),

@@ -185,7 +185,7 @@ def test_too_many_linked_records_are_refused_and_not_guessed():
     d = dx.metrics.attributes(u, {n: {"epsilon": 1, "per": 1} for n in names})
     workload = gather(dx.table(*names)).on(u)
     spent = SumCost(u, [LaplaceCost(workload, [4.0] * workload.rows)])
-    with pytest.raises(QueryError, match="more than we can search"):
+    with pytest.raises(QueryError, match="more than can be searched"):
         Leftover(spent, d).between(0, u.size - 1)
 
 

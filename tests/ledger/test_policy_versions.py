@@ -53,7 +53,7 @@ def test_splitting_a_value_that_nobody_asked_about_carries(tmp_path):
 def test_merging_values_that_were_told_apart_is_refused(tmp_path):
     new = plain(tmp_path, region='values = ["AB"]\nepsilon = 1\nwas = { AB = ["A", "B"] }')
     case = Case(tmp_path, plain(tmp_path), new, "count by region", "count by age", "table region by age")
-    case.told_apart("region A and B are both “AB” now", "entries 1, 3 told them apart by up to ε 0.25")
+    case.told_apart("region A and B are both “AB” now", "entries 1, 3 separated them by up to ε 0.25")
 
 
 def test_merging_values_that_were_never_told_apart_carries(tmp_path):
@@ -103,7 +103,7 @@ def test_an_added_attribute_is_free(tmp_path):
 
 def test_removing_an_attribute_that_was_asked_about_is_refused(tmp_path):
     case = Case(tmp_path, plain(tmp_path), policy(tmp_path, age=AGE), "count by age", "count by region")
-    case.told_apart("region is gone: ", "entry 2 told them apart by up to", "keep [attributes.region]")
+    case.told_apart("region is gone: ", "entry 2 separated them by up to", "keep [attributes.region]")
 
 
 def test_removing_an_attribute_that_nobody_asked_about_carries(tmp_path):

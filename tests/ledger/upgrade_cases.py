@@ -91,7 +91,7 @@ class Case:
 
     def told_apart(self, *words):
         assert any(t.separated() for t in self.truth)
-        self.refused(LedgerError, "told apart", "nothing was changed", *words)
+        self.refused(LedgerError, "were separated", "nothing was changed", *words)
 
     def overspent(self, *words):
         assert not any(t.separated() for t in self.truth)

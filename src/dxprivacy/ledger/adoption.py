@@ -1,7 +1,7 @@
-"""Adopting a new version of the policy: costs follow the people, exactly, or the version is refused.
+"""Adopt a new version of the policy: all costs are carried over exactly, or the version is refused.
 
-All costs so far are carried to the new universe and their sum is certified against the new metric, in fractions, before
-the version is recorded; both against exactly the rows that precede it in the journal.
+All costs so far are carried to the new universe, and their sum is certified against the new metric, in fractions,
+before the version is recorded.  Both use exactly the rows that precede the version in the journal.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import SumCost
 from dxprivacy.wording import digits, numbered
 
-# -- The policy that a ledger follows, from the ledger alone: its curator needs no other file to answer by it ----------
-# A policy row holds all possible records and all distances.  What a policy file says besides (remarks, which lists were
-# declared public, the names of points files) is not kept, and no answer depends on it.
+# -- The policy that a ledger follows, read from the ledger alone: no policy file is needed ----------------------------
+# A policy row holds the universe and all distances.  Other contents of a policy file (remarks, which lists were
+# declared public, names of points files) are not stored, and no answer depends on them.
 
 
 def stored_policy(ledger: str | Path) -> Policy:
-    """The version that a ledger follows now; refused where the ledger does not hold all of it."""
+    """Return the policy that a ledger follows now; raises LedgerError if the ledger does not hold all of it."""
     with Journal.read(ledger) as journal:
         journal.verify()
         dataset = journal.binding.get("dataset", "")
@@ -54,10 +54,10 @@ _SHOWN = 6
 
 @dataclass(frozen=True, eq=False)
 class Adoption:
-    """What adopting a version did, or would do.
+    """The effect of adopting a version.
 
-    `written` is its row in the journal: None on a dry run, and where the version was the current one already
-    (`upgrade` is None then, too).
+    `written` is its row in the journal; None on a dry run, and if the version was the current one already (then
+    `upgrade` is None, too).
     """
 
     before: RecordedPolicy
@@ -68,23 +68,23 @@ class Adoption:
     pair: tuple[int, int] | None
     worst_before: float
     worst_after: float
-    looser: tuple[str, ...] = ()  # in what the version is looser than the one before, in words
+    looser: tuple[str, ...] = ()  # sentences: where the version is looser than the one before
     written: JournalRow | None = None
 
     @property
     def changed(self) -> bool:
-        """Whether it is another version than the one before."""
+        """Whether the version differs from the current one."""
         return self.upgrade is not None
 
 
 class LooserPolicy(LedgerError):
-    """The new version lets some people be told apart more easily, and nobody said that it should."""
+    """The new version makes some people more distinguishable, and `looser` is not set."""
 
 
 def adopt(journal: Journal, version: Version, *, dry_run: bool = False, looser: bool = False) -> Adoption:
-    """Carry all costs to a new version and record it; refused where a cost cannot follow or does not fit.
+    """Carry all costs to a new version and record it; refused if a cost cannot be carried over or does not fit.
 
-    A version that is looser than the one before is adopted only where that is said.
+    A version that is looser than the one before needs `looser=True`.
     """
     where = str(journal.path)
     made: list[Adoption] = []
@@ -105,7 +105,7 @@ def adopt(journal: Journal, version: Version, *, dry_run: bool = False, looser: 
 
 
 def propose(history: History, reserved: Sequence[JournalRow], version: Version) -> Adoption:
-    """What adopting would do; raises where it is not possible."""
+    """Compute the effect of adopting a version; raises if that is not possible."""
     before, metric = history.current, version.metric
     if before.is_version(version):
         entries = history.entries(reserved)
@@ -162,7 +162,7 @@ def _worst_case(entries: Sequence[Entry], metric: Metric) -> float:
 
 
 def _fits(entries: Sequence[Entry], metric: Metric) -> tuple[Fraction, tuple[int, int] | None]:
-    """The part of the policy that is used on the most used pair; raises if that is more than all of it."""
+    # The fraction of the policy used on the most used pair; raises BudgetExceeded if it is above 1.
     if not entries:
         return Fraction(0), None
     total = SumCost(metric.universe, [entry.cost for entry in entries])

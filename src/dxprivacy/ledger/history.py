@@ -1,4 +1,4 @@
-"""The costs in a journal, each under the version of the policy it was reserved for, brought to the latest one."""
+"""Read the costs in a journal, each under the version of its reservation, and carry them to the current version."""
 
 import hashlib
 import json
@@ -23,15 +23,15 @@ from dxprivacy.universe.workload import Workload
 
 
 class _Edited(LedgerError):
-    """Content that does not follow from what its digest covers."""
+    """Content that does not match its digest."""
 
 
 @dataclass(frozen=True)
 class Entry:
     """One release in the ledger; numbered from 1.
 
-    `cost` is over the current universe and `budget` of the current policy; `policy` is the number of the version under
-    which it was released, and `row` the row of the journal.
+    `cost` is over the current universe and `budget` a fraction of the current policy; `policy` is the number of the
+    version under which it was released, and `row` the row of the journal.
     """
 
     number: int
@@ -47,34 +47,34 @@ class Entry:
 KINDS: dict[str, type[RowsCost]] = {
     "laplace": LaplaceCost,
     "selection": SelectionCost,
-    "block-max": BlockMaxCost,  # tables whose noise follows one distribution
+    "block-max": BlockMaxCost,  # tables with block-max noise
     "people": ProportionalCost,
-    "map": ProportionalCost,  # perhaps with people beside it
+    "map": ProportionalCost,  # may include counts of people
 }
-"""The kinds of costs that a journal knows; whatever else stands there is refused."""
+"""The kinds of costs that a journal knows; any other kind is refused."""
 
-_BOUND = 16  # queries whose rows are kept at hand: adaptive mechanisms ask the same again and again
+_BOUND = 16  # cached workloads: adaptive mechanisms ask the same queries many times
 
 
 def kind_of(cost: RowsCost) -> str:
-    """What a journal calls a cost."""
+    """Return the kind of a cost, as written in a journal."""
     if isinstance(cost, ProportionalCost):
         return "map" if MAPS in cost.proportional else "people"
     for kind, known in KINDS.items():
         if type(cost) is known:
             return kind
-    raise LedgerError(f"a ledger has no words for a {type(cost).__name__}; nothing was spent")
+    raise LedgerError(f"a ledger cannot store a {type(cost).__name__}; nothing was spent")
 
 
 def title_of(kind: str, queries: Sequence[object]) -> str:
-    """In words: the queries, and that one row of them was chosen, if so."""
+    """Return the titles of the queries, marked if they are candidates of a selection."""
     return ("selection among " if kind == "selection" else "") + " + ".join(str(q) for q in queries)
 
 
 def cost_content(cost: RowsCost, queries: Stack, asked: Stack | None = None) -> dict[str, Any]:
-    """What a journal keeps of a cost, without the budget, which depends on the policy.
+    """Return the content of a reserve row, without the budget, which depends on the policy.
 
-    `queries` are those that are put to the data, and the cost is theirs; `asked` those that people asked, if others.
+    `queries` are the measured queries, which determine the cost; `asked` is the workload, if it differs.
     """
     other = asked is not None and asked.to_dict() != queries.to_dict()
     kind = kind_of(cost)
@@ -89,7 +89,7 @@ def cost_content(cost: RowsCost, queries: Stack, asked: Stack | None = None) -> 
 
 
 def _scales_content(cost: RowsCost) -> dict[str, Any]:
-    """One scale for each row; of a largest loss only one if they are alike, as its rows are many and its steps too."""
+    # One scale for each row.  Selections have many rows and many steps: equal scales are stored once.
     if isinstance(cost, SelectionCost) and (cost.scales == cost.scales[0]).all():
         return {"scales": [float(cost.scales[0]).hex()], "alike": True}
     return {"scales": [float(s).hex() for s in cost.scales]}
@@ -100,7 +100,7 @@ def _untitled(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def body_of(cost: RowsCost, content: dict[str, Any]) -> str:
-    """Identifies a request's content: the same request must mean the same plan, whatever its queries are called."""
+    """Return the digest of a request: the same request must mean the same plan, whatever the titles of its queries."""
     kept = {k: v for k, v in content.items() if k != "budget"}
     kept |= {k: _untitled(kept[k]) for k in ("queries", "asked") if k in kept}
     text = json.dumps(kept, sort_keys=True, ensure_ascii=False)
@@ -108,13 +108,13 @@ def body_of(cost: RowsCost, content: dict[str, Any]) -> str:
 
 
 def rows_of(queries: list[dict[str, Any]], universe: Universe) -> Workload:
-    """The rows that were put to the data.  Targets are left out: they decide scales, which are given, and no rows."""
+    """Bind the measured queries.  Targets are left out: they determine scales, which are given, and not rows."""
     asked = [from_dict(q) for q in queries]
     return Stack(tuple(q.untargeted() for q in asked)).on(universe)
 
 
 def cost_from(content: dict[str, Any], rows: Workload, metric: Callable[[], Metric]) -> RowsCost:
-    """The cost again; whatever its kind does not know is refused.  That of a whole depends on the distances."""
+    """Read a cost; content that its kind does not know is refused.  Proportional costs depend on the metric."""
     kind, scales = KINDS[content["kind"]], [float.fromhex(s) for s in content["scales"]]
     if kind is ProportionalCost or rows.proportional:
         if kind is not ProportionalCost or not rows.proportional or "alike" in content:
@@ -142,7 +142,7 @@ def _carried(cost: RowsCost, upgrade: Upgrade, metric: Metric) -> RowsCost:
 
 
 class History:
-    """The versions of a journal's policy, and its costs seen from the last one."""
+    """The versions of a journal's policy, and its costs carried to the last one."""
 
     def __init__(self, policies: Sequence[JournalRow], where: str) -> None:
         self.where = where
@@ -150,24 +150,24 @@ class History:
         self.follow(policies)
 
     def follow(self, policies: Sequence[JournalRow]) -> None:
-        """Read the versions again; all that was made of others is forgotten."""
+        """Read the versions again and clear all caches."""
         self.versions = [RecordedPolicy.read(row, number, self.where) for number, row in enumerate(policies, 1)]
         self._steps: dict[int, Upgrade] = {}
         self._metrics: dict[int, Metric] = {}
         self._entries: dict[int, Entry] = {}
-        # Equal costs are one object, so that sums of them are worked out once: by body and version, and carried on.
+        # Equal costs are one object, so that their sums are computed once: by body and version, and after carrying.
         self._costs: dict[tuple[str, int], RowsCost] = {}
         self._carried: dict[tuple[int, str, int], RowsCost] = {}
 
     @property
     def current(self) -> RecordedPolicy:
-        """The version that counts now."""
+        """The current version."""
         if not self.versions:
             raise LedgerError("the ledger does not say under which policy it was written", where=self.where)
         return self.versions[-1]
 
     def step(self, k: int) -> Upgrade:
-        """From version k (counted from 1) to the next."""
+        """Return the upgrade from version k (counted from 1) to the next."""
         if k not in self._steps:
             old, new = self.versions[k - 1], self.versions[k]
             try:
@@ -177,8 +177,8 @@ class History:
         return self._steps[k]
 
     def rows_of(self, queries: list[dict[str, Any]], universe: Universe) -> Workload:
-        """Rows as the journal describes them; those of the last few descriptions are kept at hand."""
-        key = (json.dumps(queries, sort_keys=True), universe.digest)  # the journal sorts what it keeps
+        """Bind queries of the journal; the last few are cached."""
+        key = (json.dumps(queries, sort_keys=True), universe.digest)  # the journal sorts its keys
         if key not in self._rows:
             while len(self._rows) >= _BOUND:
                 self._rows.pop(next(iter(self._rows)))
@@ -186,18 +186,18 @@ class History:
         return self._rows[key]
 
     def remember(self, body: str, cost: RowsCost) -> None:
-        """A cost of the current version, whose rows its queries describe: not to be made again of what it wrote.
+        """Cache a cost of the current version, so that it need not be read back.
 
-        What is read is still compared with the body, which covers the digest of the rows and every scale.
+        A row that is read is still compared with its body, which covers the digest of the rows and every scale.
         """
         self._costs[body, len(self.versions)] = cost
 
     def entries(self, rows: Sequence[JournalRow]) -> list[Entry]:
-        """All costs, oldest first; `rows` are the reserve rows."""
+        """Return all costs, oldest first; `rows` are the reserve rows."""
         return [self.entry(row, number) for number, row in enumerate(rows, 1)]
 
     def entry(self, row: JournalRow, number: int) -> Entry:
-        """One cost, carried to the current version."""
+        """Return one cost, carried to the current version."""
         if row.seq not in self._entries:
             entry = self.original(row, number)
             for k in range(entry.policy, len(self.versions)):
@@ -211,23 +211,23 @@ class History:
         return known if known.number == number else replace(known, number=number)
 
     def _carry(self, entry: Entry, body: str, k: int) -> RowsCost:
-        """The cost of an entry from version k to the next."""
+        # Carry the cost of an entry from version k to the next.
         key = (entry.policy, body, k)
         if key not in self._carried:
-            if isinstance(entry.cost, ProportionalCost):  # attributes stay what they are, distances may change
+            if isinstance(entry.cost, ProportionalCost):  # attributes must be the same; distances may change
                 metric = self.metric(k + 1)
                 if metric.universe != entry.cost.universe:  # it was checked on adoption
                     raise self._damaged(self.versions[k].seq)
                 self._carried[key] = ProportionalCost(entry.cost.workload, entry.cost.scales, metric)
                 return self._carried[key]
             step = self.step(k)
-            if step.apart(entry.number, entry.cost):  # it was checked on adoption, so somebody changed the row
+            if step.apart(entry.number, entry.cost):  # adoption checked this, so the row was edited
                 raise self._damaged(self.versions[k].seq)
             self._carried[key] = step.carry(entry.cost)
         return self._carried[key]
 
     def metric(self, number: int) -> Metric:
-        """The distances of a version, counted from 1."""
+        """Return the metric of a version, counted from 1."""
         if number not in self._metrics:
             self._metrics[number] = stored_metric(self.versions[number - 1])
         return self._metrics[number]
@@ -240,8 +240,11 @@ class History:
         )
 
     def original(self, row: JournalRow, number: int) -> Entry:
-        """One cost as it was reserved, over the universe of its time."""
-        _ = self.current  # refuses costs without any policy
+        """Read one cost as it was reserved, over the universe of its version.
+
+        A row whose content does not match its digest is refused.
+        """
+        _ = self.current  # raises if there is no policy
         policy = sum(version.seq < row.seq for version in self.versions)
         try:
             data: dict[str, Any] = json.loads(row.content)
@@ -251,7 +254,7 @@ class History:
             cost = self._costs.get((row.body, policy)) or cost_from(
                 data, self.rows_of(data["queries"], universe), partial(self.metric, policy)
             )
-            if body_of(cost, data) != row.body:  # it covers all that makes the cost, so equal ones are the same
+            if body_of(cost, data) != row.body:  # the body covers everything that determines the cost
                 raise self._edited(row, number)
             self._costs[row.body, policy] = cost
             budget = written_fraction(data["budget"])
@@ -267,7 +270,7 @@ class History:
             ) from None
 
     def carried(self, rows: Sequence[JournalRow], upgrade: Upgrade, metric: Metric) -> tuple[list[Entry], list[Apart]]:
-        """All costs one step further than the current version, and where that is not possible."""
+        """Carry all costs one step beyond the current version; also return where that is not possible."""
         entries = self.entries(rows)
         carried = {id(c): _carried(c, upgrade, metric) for c in {id(e.cost): e.cost for e in entries}.values()}
         kept = [entry for entry in entries if not isinstance(entry.cost, ProportionalCost)]

@@ -1,15 +1,15 @@
 """The journal: the durable, append-only, hash-chained record under the privacy-budget ledger.
 
-It knows nothing of metrics: whether the budget suffices is decided by a callback.  What it guarantees:
+It does not know metrics: a callback decides whether the budget suffices.  It guarantees:
 
 - *Reserve first.*  A `reserve` row is on the disk before `reserve` returns, so before any noise exists; `finish` stores
   the release before it leaves.  A crash in between costs budget, never privacy.
 - *Never more than the budget.*  A row is appended only if `decide` accepted it against exactly the reserved rows that
-  precede it.  `decide` runs outside the lock, as it may take seconds, and what it saw is confirmed inside.
+  precede it.  `decide` runs outside the lock, because it may take seconds; inside the lock, its input is confirmed.
 - *Never new noise for an answered request.*  It is replayed from the record.
-- *One policy at a time.*  A `policy` row says under which version of the policy the rows behind it were reserved; it is
-  appended like a reservation, decided against exactly the rows that precede it.
-- *Tamper-evident.*  Each row holds the hash of the one before it; `witness.py` remembers how long the chain was.
+- *One policy at a time.*  A `policy` row states the version of the policy for the rows after it.  It is appended like a
+  reservation, decided against exactly the rows that precede it.
+- *Tamper-evident.*  Each row holds the hash of the row before; `witness.py` records the length of the chain.
 """
 
 import errno
@@ -44,12 +44,12 @@ T = TypeVar("T")
 _STARTS_ONE = ("dxp release … --new-ledger", "starts one; in Python new_ledger=True")
 _ATTEMPTS = 5  # decisions outside the lock before one is made inside it
 _BATCH = 64  # rows read at a time; releases can be long
-_PIECE = 1 << 20  # characters of a release that are looked at together
+_PIECE = 1 << 20  # characters of a release that are hashed at once
 
 
 @dataclass(frozen=True)
 class JournalRow:
-    """One line of the journal."""
+    """One row of the journal."""
 
     seq: int
     kind: str  # "open" | "policy" | "reserve" | "finish"
@@ -61,22 +61,22 @@ class JournalRow:
     hash: str
 
     def digest(self) -> str:
-        """What `hash` must be: SHA-256 over the canonical JSON of all other fields."""
+        """Return the expected `hash`: SHA-256 over the canonical JSON of all other fields."""
         before = json.dumps([self.seq, self.kind, self.request, self.body], separators=(",", ":"))[:-1]
         after = json.dumps([self.at, self.previous], separators=(",", ":"))[1:]
         found = hashlib.sha256(f'{before},"'.encode("ascii"))
-        for start in range(0, len(self.content), _PIECE):  # of a long release no second copy is held
+        for start in range(0, len(self.content), _PIECE):  # in pieces: no second copy of a long release
             found.update(json.dumps(self.content[start : start + _PIECE])[1:-1].encode("ascii"))
         found.update(f'",{after}'.encode("ascii"))
         return found.hexdigest()
 
 
-_START = JournalRow(0, "", "", "", "", "", "", hash="0" * 64)  # what row 1 follows
+_START = JournalRow(0, "", "", "", "", "", "", hash="0" * 64)  # the predecessor of row 1
 
 
 @dataclass(frozen=True)
 class Replay:
-    """The stored answer of a request that was made before; nothing is spent for it."""
+    """The stored answer of a request that was answered before; it costs nothing."""
 
     row: JournalRow  # the reserve row
     content: str  # of the finish row
@@ -88,23 +88,23 @@ def is_missing(path: str | os.PathLike[str]) -> bool:
     with in_plain_words(shown):
         file = real_path(shown)
         require_regular(file, shown)
-        if Witness(file, shown).lines():  # a ledger was here, and opening it says that it is gone
+        if Witness(file, shown).lines():  # a ledger was here; opening it reports that it is gone
             return False
         return not any(f.exists() and f.stat().st_size for f in (file, file.with_name(f"{file.name}-wal")))
 
 
 def no_ledger_yet(path: str | os.PathLike[str], hints: Sequence[tuple[str, str]]) -> LedgerError:
-    """Return the refusal of a missing ledger; the hints name the option or argument that starts one."""
+    """Return the error for a missing ledger; the hints name the option or argument that creates one."""
     return LedgerError(
         "there is no ledger yet; nothing spent, no data read",
         where=str(path),
-        details=["A ledger counts everything that is released from a dataset: a second one knows nothing of it."],
+        details=["A ledger counts everything that is released from a dataset; a second one would start at 0."],
         hints=hints,
     )
 
 
 def require_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a place where no ledger can be made; nothing is made here."""
+    """Raise LedgerError if no ledger can be created at the path; creates nothing."""
     shown = Path(path)
     with in_plain_words(shown):
         file = real_path(shown)
@@ -132,9 +132,9 @@ class Journal:
     def open(
         cls, path: str | os.PathLike[str], binding: Mapping[str, str], *, timeout: float = 30.0, create: bool = True
     ) -> Self:
-        """The ledger at `path`, verified; made if missing, and then bound to `binding["dataset"]` for ever.
+        """Open and verify the ledger at `path`; with `create`, make a missing one, bound to `binding["dataset"]`.
 
-        `founded` says afterwards whether it was made here and now; without `create` that is refused.
+        Afterwards `founded` is True if the ledger was created by this call.
         """
         journal = cls(Path(path), timeout, create=create)
         with journal._closed_on_error():
@@ -142,7 +142,7 @@ class Journal:
                 if not create:
                     raise journal._refusal("holds no ledger", hint=_STARTS_ONE)
                 with journal._writing(create=True) as witness:
-                    if journal._tip is _START:  # else another process was faster
+                    if journal._tip is _START:  # otherwise another process was faster
                         journal._append(witness, "open", "", "", json.dumps(dict(binding), sort_keys=True))
                         journal.founded = True
             journal.verify()
@@ -152,12 +152,12 @@ class Journal:
                 raise journal._refusal(f"belongs to dataset “{theirs}”, not “{ours}”", hint=hint)
             if len(journal._witness.lines()) < journal._tip.seq:
                 with journal._writing():
-                    pass  # this alone mends the line that a crash left unwritten
+                    pass  # `_writing` writes the witness line that a crash left out
         return journal
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Self:
-        """The existing ledger at `path`, whatever it is bound to.  Makes nothing; `verify` is up to the caller."""
+        """Open an existing ledger, whatever it is bound to.  Creates nothing; the caller verifies."""
         journal = cls(Path(path), timeout, create=False)
         with journal._closed_on_error():
             if not journal._is_founded():
@@ -169,13 +169,13 @@ class Journal:
         self.path, self._timeout, self.founded = path, timeout, False
         self._forget()
         with in_plain_words(path):
-            self._file = real_path(path)  # SQLite keeps its -wal file there, so the witness stands there too
+            self._file = real_path(path)  # SQLite keeps its -wal file there, so the witness is there, too
             self._witness = Witness(self._file, path)
             for suffix in ("", "-wal", "-shm", "-journal"):  # SQLite opens all of them
                 require_regular(self._file.with_name(self._file.name + suffix), path)
-            witnessed = self._witness.lines()  # before looking for the ledger: another process may be making both
+            witnessed = self._witness.lines()  # before the ledger: another process may be creating both
             if not self._file.exists():
-                if witnessed:  # a new ledger would forget what was spent
+                if witnessed:  # a new ledger would not know what was spent
                     raise self._witness.ahead(0, len(witnessed))
                 if not create:
                     raise self._refusal("no ledger here", hint=_STARTS_ONE)
@@ -183,24 +183,24 @@ class Journal:
                     os.close(os.open(self._file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
                 flush_directory(self._file.parent)
             self._identity = self._file.stat()
-            address = f"{self._file.as_uri()}?mode=rw"  # never makes a file by itself
+            address = f"{self._file.as_uri()}?mode=rw"  # never creates a file
             self._db = sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)
         with self._closed_on_error():
             self._sql("PRAGMA synchronous=FULL")
             self._sql("PRAGMA fullfsync=ON")  # macOS only; elsewhere without effect
 
     def rows(self) -> list[JournalRow]:
-        """All rows, oldest first, each checked against the chain."""
+        """Return all rows, oldest first, each checked against the chain."""
         return list(self._scan(_START))
 
     def reserved(self) -> list[JournalRow]:
-        """The reserve rows, oldest first: what was read before stays known, what has come since is checked."""
+        """Return the reserve rows, oldest first; only rows since the last call are read and checked."""
         self._catch_up()
         return list(self._reserved.values())
 
     @property
     def policies(self) -> list[JournalRow]:
-        """The versions of the policy, oldest first, as far as the chain was read."""
+        """The policy rows, oldest first, as far as the chain was read."""
         return list(self._policies.values())
 
     @property
@@ -211,7 +211,7 @@ class Journal:
     def reserve(
         self, request: str, body: str, content: str, decide: Callable[[list[JournalRow]], None]
     ) -> JournalRow | Replay:
-        """Spend: append a reserve row if `decide(reserve rows so far)` does not raise; or replay a finished request."""
+        """Append a reserve row if `decide(reserve rows so far)` does not raise; or replay an answered request."""
 
         def propose() -> Proposal | Replay:
             if answered := self._answered(request, body):
@@ -222,14 +222,14 @@ class Journal:
         return self._append_decided("reserve", propose)
 
     def answered(self, request: str, body: str) -> Replay | None:
-        """The stored answer of a request, if there is one: nothing needs to be decided then."""
+        """Return the stored answer of a request, or None."""
         self._catch_up()
         return self._answered(request, body)
 
     def adopt(
         self, decide: Callable[[list[JournalRow], list[JournalRow]], tuple[str, str] | None]
     ) -> JournalRow | None:
-        """Append a policy row with the body and content of `decide(policy rows, reserve rows)`; nothing for None."""
+        """Append a policy row with the body and content that `decide(policy rows, reserve rows)` returns, if any."""
 
         def propose() -> Proposal | None:
             made = decide(self.policies, list(self._reserved.values()))
@@ -238,10 +238,10 @@ class Journal:
         return self._append_decided("policy", propose)
 
     def _append_decided(self, kind: str, propose: Callable[[], Proposal | T]) -> JournalRow | T:
-        """Append what `propose` made of the rows so far, or return what else it found.
+        """Append the row that `propose` returns for the rows so far, or return its other result.
 
-        A refusal is final: the journal only grows, so what is left only shrinks, and a version that does not fit now
-        will not fit later.
+        Optimistic concurrency: `propose` runs outside the lock, and again if other rows came in between.  A refusal is
+        final: the journal only grows, so the remaining budget only shrinks.
         """
         for _ in range(_ATTEMPTS):
             self._catch_up()
@@ -250,24 +250,24 @@ class Journal:
             if not isinstance(proposal, tuple):
                 return proposal
             with self._writing() as witness:
-                if self._deciding == seen:  # append-only: the same number means the same rows
+                if self._deciding == seen:  # append-only: the same number of rows means the same rows
                     return self._append(witness, kind, *proposal)
-        with self._writing() as witness:  # others were faster each time: now they wait
+        with self._writing() as witness:  # others were faster each time: decide inside the lock
             proposal = propose()
             return self._append(witness, kind, *proposal) if isinstance(proposal, tuple) else proposal
 
     @property
     def _deciding(self) -> int:
-        """How many rows there are on which a decision rests."""
+        # The number of rows that decisions depend on.
         return len(self._reserved) + len(self._policies)
 
     def _forget(self) -> None:
-        self._tip = _START  # the chain, checked up to here
+        self._tip = _START  # the last checked row of the chain
         self._reserved, self._policies = dict[str, JournalRow](), dict[str, JournalRow]()
         self._answers = dict[str, tuple[int, str]]()  # row and hash of each request's release
 
     def finish(self, request: str, content: str) -> JournalRow:
-        """Store the release of a reserved request, once, before it leaves."""
+        """Store the release of a reserved request, once, before it is returned to the user."""
         with self._writing() as witness:
             if (reserved := self._reserved.get(request)) is None:
                 raise self._refusal(f"request “{request}” was never reserved")
@@ -276,33 +276,36 @@ class Journal:
             return self._append(witness, "finish", request, reserved.body, content)
 
     def verify(self) -> int:
-        """Check every row, its witness line and the file; the number of rows.  LedgerError names the first bad row."""
-        witnessed = self._witness.lines()  # before the rows: what is witnessed must be among them, whoever writes now
+        """Check every row, its witness line and the file; return the number of rows.
+
+        Raises LedgerError with the first bad row.
+        """
+        witnessed = self._witness.lines()  # before the rows: each witnessed row must be among them
         self._forget()
         self._catch_up(witnessed)
         if len(witnessed) > self._tip.seq:
             raise self._witness.ahead(self._tip.seq, len(witnessed))
-        # Again after the rows: row k is written only after line k - 1, so one line may be missing, not two.
+        # Again after the rows: row k is written only after line k - 1, so at most one line may be missing.
         if (count := len(self._witness.lines())) < self._tip.seq - 1:
             raise self._witness.lacks(count + 1)
         self._require_whole_file()
         return self._tip.seq
 
     def verify_on_disk(self) -> None:
-        """Check what lies on the disk now, all of it: this object may remember pages that are damaged there by now."""
+        """Check the file on the disk as it is now: this object may hold pages that were damaged since."""
         with type(self).read(self.path, timeout=self._timeout) as fresh:
             fresh.verify()
             if fresh._tip.seq < self._tip.seq:
                 raise self._broken(f"row {self._tip.seq} is missing")
 
     def _require_whole_file(self) -> None:
-        """Rows may be as they were and their index not: then a request could be taken for a new one."""
+        # If only the index is damaged, an answered request could be taken for a new one.
         found = self._sql("PRAGMA integrity_check(1)")
         if found != [("ok",)]:
             raise self._broken("the file is damaged")
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         with in_plain_words(self.path):
             self._db.close()
 
@@ -327,7 +330,7 @@ class Journal:
         return Replay(reserved, finished.content)
 
     def _finished(self, request: str) -> JournalRow | None:
-        """The row of a release, found by what the chain told and not by an index, which may be damaged by itself."""
+        # The row of a release, found by its position in the chain: the index may be damaged.
         if request not in self._answers:
             return None
         seq, known = self._answers[request]
@@ -340,12 +343,12 @@ class Journal:
         return row
 
     def _scan(self, tip: JournalRow) -> Iterator[JournalRow]:
-        """The rows after `tip`, each checked to continue the chain.
+        """Yield the rows after `tip`, each checked to continue the chain.
 
-        In batches, not by one cursor: an abandoned cursor would hold its old snapshot, and the lock could not be had.
+        In batches, not by one cursor: an abandoned cursor would keep its snapshot and block the lock.
         """
         with in_plain_words(self.path):
-            if not os.path.samestat(self._file.stat(), self._identity):  # we hold a file that nobody else sees
+            if not os.path.samestat(self._file.stat(), self._identity):  # the open file is no longer at the path
                 raise self._broken("the file was replaced while in use")
         while batch := self._sql(_SELECT + "WHERE seq > ? ORDER BY seq LIMIT ?", (tip.seq, _BATCH)):
             for row in map(self._read, batch):
@@ -358,7 +361,7 @@ class Journal:
                 yield (tip := row)
 
     def _read(self, fields: tuple[Any, ...]) -> JournalRow:
-        """A row, of the types that the table has; a damaged file may hold others."""
+        # Checks the types: a damaged file may hold others.
         if not isinstance(fields[0], int) or not all(isinstance(x, str) for x in fields[1:]):
             raise self._broken(f"row {fields[0]} was changed" if isinstance(fields[0], int) else "the file is damaged")
         return JournalRow(*fields)
@@ -376,7 +379,7 @@ class Journal:
             self._policies[row.request] = row
         elif row.kind == "finish":
             self._answers[row.request] = (row.seq, row.hash)
-        self._tip = row  # last: after an interrupt before this line the row is read again, which changes nothing
+        self._tip = row  # last: after an interrupt before this line the row is read again, harmlessly
 
     def _stored_binding(self) -> dict[str, str]:
         for row in self._scan(_START):
@@ -385,10 +388,10 @@ class Journal:
 
     @contextmanager
     def _writing(self, *, create: bool = False) -> Iterator[int]:
-        """The lock of all writers, with the chain read to its end and witnessed; without `_append` nothing changes."""
+        """Hold the writers' lock, with the chain read to its end and the witness settled."""
         with self._witness.locked(self._timeout, create=create or self._tip.seq == 1) as witness:
             if create:
-                self._sql("PRAGMA journal_mode=WAL")  # not possible within a transaction; the file remembers it
+                self._sql("PRAGMA journal_mode=WAL")  # not possible inside a transaction; stored in the file
             try:
                 self._sql("BEGIN IMMEDIATE")
                 if create and not self._is_founded():
@@ -407,13 +410,13 @@ class Journal:
         row = JournalRow(self._tip.seq + 1, kind, request, body, content, now, previous=self._tip.hash, hash="")
         row = replace(row, hash=row.digest())
         self._sql("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
-        self._sql("COMMIT")  # from here on it is spent, whatever happens
+        self._sql("COMMIT")  # from here on the cost is spent, whatever happens
         self._witness.append(witness, row.seq, row.hash)
         self._learn(row)
         return row
 
     def _is_founded(self) -> bool:
-        """Is the table there?  Another program's database is refused rather than added to."""
+        # Whether the table exists; the database of another program is refused.
         names = {name for (name,) in self._sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if names and "journal" not in names:
             raise self._refusal("is the database of another program, not a ledger")

@@ -1,4 +1,4 @@
-"""The budget ledger: what was spent, pair by pair, durably and tamper-evidently, before anything is answered."""
+"""The budget ledger: reserves costs durably, pair by pair and tamper-evidently, before anything is answered."""
 
 import json
 import math
@@ -46,23 +46,23 @@ _MOST_CONTEXTS = 1_000_000
 
 @dataclass(frozen=True)
 class Told:
-    """How far two records can be told apart by everything released so far.
+    """How distinguishable two records are by everything released so far.
 
     Under `[people]` these are two people all of whose kept rows differ like the two records.
     """
 
     allowed: float
-    spent: float  # the privacy loss between the two so far, at most; never above the worst case of the ledger
-    charged: float  # what decisions count as used of `allowed`: more than `spent` for counts of people and maps
+    spent: float  # upper bound on the privacy loss between the two so far; at most the worst-case ε of the ledger
+    charged: float  # counted as used of `allowed`: more than `spent` for counts of people and maps
     left: float | None  # what can still be spent; None if only a range is known
     entries: tuple[int, ...]
-    by_way_of: str | None = None  # the record over which less is left than directly
-    between: tuple[float, float] | None = None  # what is left, at least and at most, where `left` is not known
-    bound: float | None = None  # the part of every pair that counts as used, where the ledger decides by a bound
+    by_way_of: str | None = None  # the record on a detour that has less left than the direct step
+    between: tuple[float, float] | None = None  # bounds on what is left, if `left` is unknown
+    bound: float | None = None  # the used fraction of every pair, if the ledger decides by a bound
 
     @property
     def factor(self) -> float:
-        """The odds between the two shift by at most this factor."""
+        """The largest factor by which the odds between the two can change."""
         return math.exp(self.spent) if self.spent < 700 else math.inf
 
 
@@ -79,7 +79,7 @@ class Ledger(Displayed):
     >>> folder = tempfile.TemporaryDirectory()
     >>> with folder as here, dx.Session(policy, people, ledger=f"{here}/ledger.db", new_ledger=True) as session:
     ...     _ = session.release(session.plan("count by sex", budget="25%"))
-    ...     session.ledger.remaining(0, 1) >= 0.75  # of the ε 1 that tells F from M
+    ...     session.ledger.remaining(0, 1) >= 0.75  # of the ε 1 between F and M
     True
     """
 
@@ -88,16 +88,16 @@ class Ledger(Displayed):
         self.metric = version.metric
         self._journal: Journal | None = None  # None until the first reservation makes the file
         self._history = History([], str(path))
-        self._is_settled = False  # whether costs were seen, all of them reserved under this version
+        self._is_settled = False  # True once costs were seen, all reserved under this version
         self._is_closed = False
         self.is_new = False
-        """Whether no ledger was there when this object was opened."""
+        """True if the ledger did not exist when this object was opened."""
         self._left: tuple[int, Leftover] | None = None
         self._worst = SoFar.nothing(self.metric.universe)
-        self._summed = (0, Fraction(0))  # how many entries, and their budgets together
+        self._summed = (0, Fraction(0))  # number of entries, and the sum of their budgets
         self._entry_budgets: WeakKeyDictionary[RowsCost, Fraction] = WeakKeyDictionary()
         self._checked: list[Fraction] = []  # the fractions of the entries, in their order
-        self._budgets: dict[tuple[str, str, bytes], Fraction] = {}  # of costs that an adaptive mechanism repeats
+        self._budgets: dict[tuple[str, str, bytes], Fraction] = {}  # cached: adaptive mechanisms repeat costs
 
     def in_short(self) -> str:
         if self._journal is None:
@@ -114,10 +114,10 @@ class Ledger(Displayed):
         timeout: float = 30.0,
         new_ledger: bool = False,
     ) -> "Ledger":
-        """Open the ledger of a dataset; refuses another dataset's, another version's, and an edited one.
+        """Open the ledger of a dataset; refuses that of another dataset or version, and an edited one.
 
-        `policy` is a policy, or a metric with the dataset's name.  With `new_ledger` the file may be missing: the first
-        reservation makes it.  A ledger without reservations follows any policy of its dataset.
+        `policy` is a policy, or a metric with the name of the dataset.  With `new_ledger` the file may be missing: the
+        first reservation creates it.  A ledger without reservations accepts any policy of its dataset.
         """
         ledger = cls(Path(path), Version.of(policy), _dataset(policy, dataset), timeout)
         try:
@@ -141,7 +141,7 @@ class Ledger(Displayed):
         _LOG.event(what, ledger=self.path, dataset=self._dataset, policy=self.metric.digest[:8])
 
     def _found(self) -> Journal | None:
-        """Return the journal if its file is there by now; another process may have made it."""
+        """Return the journal if its file exists by now; another process may have created it."""
         if self._journal is None:
             if self._is_closed:
                 raise LedgerError("closed", where=str(self.path), hints=["open it again"])
@@ -150,9 +150,9 @@ class Ledger(Displayed):
         return self._journal
 
     def _started(self) -> Journal:
-        """Return the journal, made if it is missing, whose last policy row is this version if nothing was reserved.
+        """Return the journal, created if missing; without reservations, its last policy row is this version.
 
-        Only a crash leaves a ledger without reservations behind; the next policy is recorded in it like the first one.
+        Only a crash leaves a ledger without reservations; the next policy is recorded in it like the first one.
         """
         journal = self._found()
         if journal is None:
@@ -168,7 +168,7 @@ class Ledger(Displayed):
         return self.metric.digest, self._version.content({})
 
     def _follow(self, journal: Journal, reserved: Sequence[JournalRow], *, spends: bool = False) -> None:
-        """Refuse costs that were, or would be, reserved under another version than this ledger was opened with."""
+        """Raise LedgerError if costs were, or would be, reserved under another version than that of this object."""
         if len(journal.policies) != len(self._history.versions):
             if self._is_settled:
                 raise LedgerError(
@@ -192,16 +192,16 @@ class Ledger(Displayed):
         looser: bool = False,
         timeout: float = 30.0,
     ) -> Adoption:
-        """Adopt a new version of the policy in an existing ledger, without the old one at hand."""
+        """Adopt a new version of the policy in an existing ledger, without the old policy file."""
         version, name = Version.of(policy), _dataset(policy, dataset)
         with Journal.open(path, {"dataset": name}, timeout=timeout, create=False) as journal:
             return adopt(journal, version, dry_run=dry_run, looser=looser)
 
     def adopt(self, policy: Policy | Metric | Version, *, dry_run: bool = False, looser: bool = False) -> Adoption:
-        """Adopt a new version of the policy: from here on this ledger speaks about its universe.
+        """Adopt a new version of the policy; from here on this ledger is over its universe.
 
-        Every cost so far is carried to it, exactly; refused where that is not possible, or where it does not fit.
-        A version under which some people may be told apart more easily than before needs a word: `looser`.
+        Every cost so far is carried over exactly; refused if that is not possible, or if the sum does not fit.
+        A version that makes some people more distinguishable than before needs `looser=True`.
         """
         if isinstance(policy, Policy) and policy.dataset != self._dataset:
             raise LedgerError(f"the policy is for dataset “{policy.dataset}”", where=str(self.path))
@@ -219,7 +219,7 @@ class Ledger(Displayed):
         return adoption
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file."""
         self._is_closed = True
         if self._journal is not None:
             self._journal.close()
@@ -243,10 +243,10 @@ class Ledger(Displayed):
     def reserve(self, cost: RowsCost, queries: Stack, *, request: str, asked: Stack | None = None) -> Entry | str:
         """Reserve a cost durably, before any noise exists.
 
-        `queries` are those that are put to the data, `asked` those that people asked, where they are others.
+        `queries` are the measured queries, `asked` the workload, if it differs.
 
-        Which part of the policy the cost takes is computed here: nobody's word is taken for it.  The stored release
-        comes back (as JSON text) if this very request was answered before: nothing is spent then.
+        The fraction of the policy that the cost uses is computed here.  If this request was answered before, the stored
+        release is returned as JSON text, and nothing is spent.
         """
         content = cost_content(cost, queries, asked)
         body = body_of(cost, content)
@@ -275,7 +275,7 @@ class Ledger(Displayed):
 
         with self._telling_refusals(request):
             if not self._is_settled:
-                decide([])  # a cost that is refused makes no file, and records no policy
+                decide([])  # a refused cost creates no file and records no policy
             started = self._started()
             outcome = started.reserve(request, body, text, decide_inside)
         if isinstance(outcome, Replay):
@@ -299,38 +299,38 @@ class Ledger(Displayed):
             raise
 
     def _budgets_of(self, entries: Sequence[Entry]) -> Fraction:
-        """The sum of all budgets: entries are only ever added, so that only new ones have to be."""
+        # The sum of all budgets; entries are only appended, so only new ones are added.
         count, total = self._summed
         total = sum((e.budget for e in entries[count:]), total)
         self._summed = (len(entries), total)
         return total
 
     def _budget(self, cost: RowsCost) -> Fraction:
-        """Return the part of the policy that a cost takes, computed once per process and never read from the file."""
+        """Return the fraction of the policy that a cost uses: computed once per process, never read from the file."""
         if cost.identity not in self._budgets:
             self._budgets[cost.identity] = certified_budget(cost, self.metric)
         return self._budgets[cost.identity]
 
     def _entry_budget(self, cost: RowsCost) -> Fraction:
-        """Return the same for the cost of an entry: equal ones are one object, and carried ones have no digest."""
+        """Return the same for the cost of an entry, cached by object: carried costs have no digest."""
         if cost not in self._entry_budgets:
             self._entry_budgets[cost] = certified_budget(cost, self.metric)
         return self._entry_budgets[cost]
 
     def verify_on_disk(self) -> None:
-        """Refuse a ledger that is damaged by now, stored releases included: before anything more is spent from it."""
+        """Raise LedgerError if the ledger, stored releases included, was damaged since; called before spending."""
         if (journal := self._found()) is not None:
             journal.verify_on_disk()
 
     def finish(self, request: str, release: str) -> None:
-        """Store the release (JSON text) before it leaves."""
+        """Store the release (JSON text) before it is returned to the user."""
         if (journal := self._found()) is None:
             raise LedgerError(f"request “{request}” was never reserved", where=str(self.path))
         journal.finish(request, release)
         _LOG.event("answer kept", request=request, ledger=self.path)
 
     def entries(self) -> list[Entry]:
-        """All reserved costs, oldest first, as the current version sees them."""
+        """Return all reserved costs, oldest first, carried to the current version."""
         if (journal := self._found()) is None:
             return []
         rows = journal.reserved()
@@ -338,9 +338,9 @@ class Ledger(Displayed):
         return self._entries(rows)
 
     def _entries(self, rows: list[JournalRow]) -> list[Entry]:
-        """Return the entries of the reserve rows, with budgets computed from their costs and never only read.
+        """Return the entries of the reserve rows, with budgets recomputed from their costs.
 
-        The chain and the witness show that rows are as they were written, not that they were written by this program.
+        Chain and witness show that rows are as they were written, not that this program wrote them.
         """
         entries = self._history.entries(rows)
         for entry in entries[len(self._checked) :]:
@@ -349,34 +349,34 @@ class Ledger(Displayed):
 
     @property
     def spent(self) -> SumCost:
-        """Everything spent so far, as one cost."""
+        """The sum of all costs so far."""
         return SumCost(self.universe, [e.cost for e in self.entries()])
 
     def worst_case(self, more: RowsCost | None = None) -> float:
-        """The standard-DP reading of everything so far (and of one cost more): the largest loss over all pairs."""
+        """Return the worst-case ε of everything so far (and of one more cost)."""
         costs = [entry.cost for entry in self.entries()]
         self._worst = self._worst.up_to(costs)
         return self._worst.value if more is None else self._worst.plus(more).value
 
     def remaining(self, i: int, j: int) -> float:
-        """Return what can still be spent on a pair of cells, detours over other records included.
+        """Return what can still be spent on a pair of records, including detours over other records.
 
-        Under `[people]` it is that of two people all of whose rows differ so. Where the ledger can only decide by an
-        upper bound, it is what that bound leaves.
+        Under `[people]` it is that of two people all of whose rows differ so. If the ledger can only decide by an upper
+        bound, it is what that bound leaves.
         """
         return self._leftover(self.spent).spendable(i, j)[0] * self.universe.rows_each
 
     def _leftover(self, spent: SumCost) -> Leftover:
-        """Prepared once for all queries about the same costs."""
+        # Cached until costs are added.
         if self._left is None or self._left[0] != len(spent.costs):
             self._left = (len(spent.costs), Leftover(spent, self.metric))
         return self._left[1]
 
     def tell_apart(self, a: dict[str, object] | int, b: dict[str, object] | int) -> Told:
-        """How far two records can be told apart so far; records as cells or as {attribute: value}.
+        """Return how distinguishable two records are so far; records as indices or as {attribute: value}.
 
-        Attributes that neither record names are alike in both, and the worst of their values counts.  Where records
-        may be added and removed, {} is the record of somebody who is absent.
+        Attributes that neither record names are equal in both, and their worst values count.  Under add-remove
+        neighbors, {} is the absent record.
         """
         first, second = self._candidates(a, b)
         entries = self.entries()
@@ -395,7 +395,7 @@ class Ledger(Displayed):
             left, detour = way.left, leftover.detour(way)
         except QueryError:
             between = bracket(spent, self.metric, pairs)
-        each = self.universe.rows_each  # the two may be all rows of two people
+        each = self.universe.rows_each  # under [people]: two people all of whose rows differ so
         return Told(
             allowed=float(self.metric.exact(here, there)) * each,
             spent=float(spent.per_person(here, there)),
@@ -408,7 +408,7 @@ class Ledger(Displayed):
         )
 
     def _words(self, cell: int, i: int, j: int) -> str:
-        """A record between two others, named where it differs from either."""
+        # A record on a detour, named by the attributes in which it differs from both ends (or from either).
         if cell == self.universe.absent:
             return "being absent"
         record, first, second = (self.universe.record(c) for c in (cell, i, j))
@@ -417,12 +417,12 @@ class Ledger(Displayed):
         return ", ".join(f"{n} {record[n]}" for n in names)
 
     def _candidates(self, a: dict[str, object] | int, b: dict[str, object] | int) -> tuple[Ints, Ints]:
-        """The pairs of cells that two records may mean: one for each context of the attributes that neither names."""
+        # The pairs of records that two descriptions may mean: one for each context of the unnamed attributes.
         if isinstance(a, int) and isinstance(b, int):
             self.universe.record(a), self.universe.record(b)
             return self.universe.numbered([a]), self.universe.numbered([b])
         if isinstance(a, int) or isinstance(b, int):
-            raise LedgerError("give both records in the same way: as cells or by their values")
+            raise LedgerError("give both records in the same way: as indices or by their values")
         for name in (*a, *b):
             self.universe.axis(name)
         if self.universe.absent is not None and bool(a) != bool(b):
@@ -438,12 +438,12 @@ class Ledger(Displayed):
         return contexts + self._cell(a), contexts + self._cell(b)
 
     def _cell(self, record: dict[str, object]) -> int:
-        """A record's cell, unnamed attributes at 0."""
+        # The index of a record, with unnamed attributes at their first value.
         named = zip(self.universe.attributes, self.universe.strides, strict=True)
         return sum(a.find(record[a.name]) * stride for a, stride in named if a.name in record)
 
     def _in_context(self, record: dict[str, object]) -> Ints:
-        """What the values of the attributes that a record does not name may add to its cell, as far as it matters."""
+        # Index offsets of the contexts: values of the unnamed attributes that can change a loss.
         free = [k for k, x in enumerate(self.universe.attributes) if x.name not in record]
         contexts = contexts_of(self.spent.terms, free, self.universe, _MOST_CONTEXTS)
         if contexts is None:
@@ -451,11 +451,11 @@ class Ledger(Displayed):
         return contexts
 
     def most_exhausted(self, count: int = 10) -> list[Used]:
-        """The pairs with the largest part of their budget used."""
+        """Return the pairs with the largest used fraction of their budget."""
         return most_used(self.spent, self.metric, count)
 
     def verify(self) -> int:
-        """Check the chain, the witness, and that no pair is overspent; returns the number of rows."""
+        """Check the chain, the witness, and that no pair is overspent; return the number of rows."""
         journal = self._found()
         rows = 0 if journal is None else journal.verify()
         entries = self.entries()
@@ -473,7 +473,7 @@ def _dataset(policy: Policy | Metric | Version, dataset: str) -> str:
 
 
 def _other_version(history: History, version: Version, path: str | Path) -> LedgerError:
-    """Why a ledger cannot be used with this policy, and what to do."""
+    # The error for a ledger that follows another version of the policy.
     current = history.current
     older = [v for v in history.versions[:-1] if v.is_version(version)]
     if older:

@@ -1,8 +1,8 @@
-"""Whether a cost fits: exact decisions on the budget, and the pairs with the most of it used.
+"""Decide exactly whether a cost fits the budget, and find the most used pairs.
 
-The invariant is `sum of costs <= d` on every pair.  Each entry carries its certified fraction of the policy, so most
-decisions are one sum of fractions; where that sum exceeds 1, the costs are added pair by pair: budget that one query
-did not use on a pair is still there for the next.
+The invariant is `sum of costs <= d` on every pair.  Each entry has a certified fraction of the policy, so most
+decisions are one sum of fractions.  If the sum exceeds 1, the costs are added pair by pair: budget that one query did
+not use on a pair is available to the next.
 """
 
 import math
@@ -29,15 +29,15 @@ from dxprivacy.privacy.search.worst_case import WorstCase
 from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import digits, percent
 
-# -- The worst case of everything in a ledger --------------------------------------------------------------------------
-# Kept up to date: a further entry takes the same time after a thousand
+# -- The worst-case ε of everything in a ledger ------------------------------------------------------------------------
+# Updated incrementally: one more entry takes the same time after a thousand entries.
 
 
 _ROUNDINGS = 1 + 2.0**-40
 
 
 class SoFar:
-    """The largest loss of some costs together, in the order in which they came."""
+    """The worst-case ε of a sequence of costs."""
 
     def __init__(
         self, worst: WorstCase, costs: tuple[RowsCost, ...] = (), alone: float = 0.0, people: float = 0.0
@@ -46,17 +46,17 @@ class SoFar:
 
     @classmethod
     def nothing(cls, universe: Universe) -> "SoFar":
-        """Of a ledger that is empty."""
+        """Return the value of an empty ledger."""
         return cls(WorstCase(universe))
 
     def plus(self, cost: RowsCost) -> "SoFar":
-        """With one cost more."""
+        """Return the value with one more cost."""
         with numbers_only():
             together = self._worst.plus(cost.terms)
         return SoFar(together, (*self._costs, cost), self._alone + _alone(cost), self._people + cost.of_proportional)
 
     def up_to(self, costs: Sequence[RowsCost]) -> "SoFar":
-        """With the costs that have come since; from the start where these are others."""
+        """Return the value for `costs`: add those that are new, or start again if earlier ones differ."""
         known = len(self._costs)
         grown = len(costs) >= known and all(map(is_, self._costs, costs))
         out = self if grown else SoFar.nothing(self._worst.universe)
@@ -66,19 +66,19 @@ class SoFar:
 
     @cached_property
     def value(self) -> float:
-        """The largest loss over all pairs; where it is only bounded, each cost by itself may tell more."""
+        """The largest loss over all pairs, or a bound: the sum of the costs' own worst cases may be smaller."""
         together, pair = self._worst.found
         together = (together + self._people) * _ROUNDINGS
         return min(together, self._alone) if pair is None and self._costs else together
 
 
 def worst_of(spent: SumCost) -> float:
-    """The largest loss over all pairs of several costs, or a bound of it."""
+    """Return the worst-case ε of several costs, or an upper bound."""
     return SoFar.nothing(spent.universe).up_to(spent.costs).value
 
 
 def _alone(cost: RowsCost) -> float:
-    """The largest loss of one cost, worked out once: adaptive mechanisms reserve the same again and again."""
+    # The worst-case ε of one cost, cached: adaptive mechanisms reserve the same cost many times.
     if cost not in _KNOWN:
         _KNOWN[cost] = largest_loss(cost)[0]
     return _KNOWN[cost]
@@ -87,18 +87,18 @@ def _alone(cost: RowsCost) -> float:
 _KNOWN: WeakKeyDictionary[RowsCost, float] = WeakKeyDictionary()
 
 
-# -- Whether a cost fits -----------------------------------------------------------------------------------------------
+# -- Does a cost fit? --------------------------------------------------------------------------------------------------
 
 
 BUDGET_GRID = 1 << 60
-_BUDGET_ROOM = Fraction(1, 1 << 20)  # for roundings of other machines, as in the verifier
-_WORK = 4_000_000  # pairs times blocks to look at along an attribute, for a screen
+_BUDGET_ROOM = Fraction(1, 1 << 20)  # tolerance for rounding on other machines, as in the verifier
+_WORK = 4_000_000  # pairs times blocks to compare along an attribute, for terminal output
 _FEWEST = 20_000
 _SHOWN = 100  # pairs along an attribute of many points
 
 
 def round_budget(budget: Fraction) -> Fraction:
-    """Up to a grid on which 1 lies, so that sums of many fractions stay short and a full plan stays full.
+    """Round up to a grid that contains 1, so that sums of many fractions stay short and a full plan stays full.
 
     >>> round_budget(Fraction(1)), round_budget(Fraction(1, 3)) >= Fraction(1, 3)
     (Fraction(1, 1), True)
@@ -107,23 +107,23 @@ def round_budget(budget: Fraction) -> Fraction:
 
 
 def certified_budget(cost: RowsCost, metric: Metric) -> Fraction:
-    """The part of the policy that a cost takes on its most used pair, rounded up."""
+    """Return the fraction of the policy that a cost uses on its most used pair, rounded up."""
     bound = max_ratio(cost, metric)
     if bound.upper == math.inf:
         a, b = metric.universe.tell(*(bound.witness or (0, 0)))
         raise BudgetExceeded(
             "nothing spent, no data read",
             where="budget exceeded",
-            details=[f"{a} – {b} would be told apart without limit."],
+            details=[f"{a} – {b} would be distinguishable without limit."],
             hints=["give the pair an ε above 0, or more noise"],
         )
     return round_budget(Fraction(bound.upper))
 
 
 def checked_budget(entry: Entry, certified: Callable[[RowsCost], Fraction], where: str) -> Fraction:
-    """Return the fraction of an entry, never less than its cost takes; refuse a stored one that is too small.
+    """Return the fraction of an entry, at least that of its cost; refuse a stored fraction that is too small.
 
-    A stored budget that is larger is kept: it spends more than the cost, and a search with smaller limits wrote it.
+    A larger stored fraction is kept: it is safe, and was written by a search with smaller limits.
     """
     try:
         budget = certified(entry.cost)
@@ -145,7 +145,7 @@ def checked_budget(entry: Entry, certified: Callable[[RowsCost], Fraction], wher
 def require_budget(
     spent: Sequence[RowsCost], budgets: Fraction, new: RowsCost, budget: Fraction, metric: Metric
 ) -> None:
-    """Raise BudgetExceeded unless everything together stays within the policy on every pair."""
+    """Raise BudgetExceeded unless the sum of all costs stays within the policy on every pair."""
     if budgets + budget <= 1:
         return
     total = SumCost(metric.universe, [*spent, new])
@@ -155,7 +155,7 @@ def require_budget(
     before = SumCost(metric.universe, spent)
     hints = []
     fits = _fitting_factor(before, new, metric)
-    if fits > 0 and max_ratio(_together(before, new, fits), metric).upper > 1:  # only a bound, or charged as a whole
+    if fits > 0 and max_ratio(_together(before, new, fits), metric).upper > 1:  # a bound, or a proportional cost
         fits = float(max(1 - budgets, Fraction(0)) / budget)
     smaller = math.floor(fits * min(float(budget), 1.0) * 1000 + 1e-5) / 10  # per cent
     if smaller > 0:
@@ -172,7 +172,7 @@ def require_budget(
 
 
 def _shortage(before: SumCost, new: RowsCost, bound: Bound, metric: Metric) -> str:
-    """Which pair is short and of how much, for whole people; or the bound, if no single pair shows it."""
+    # The pair that lacks budget, and how much, for whole people; or the bound, if no single pair shows it.
     pair = bound.witness or (0, 1)
     left, each = Leftover(before, metric), metric.universe.rows_each
     allowed, needs = (each * float(x.exact(*pair)) for x in (metric, new))
@@ -196,10 +196,10 @@ def _short_pairs(total: SumCost, metric: Metric) -> int:
 
 
 def _fitting_factor(before: SumCost, new: RowsCost, metric: Metric) -> float:
-    """By how much the new cost would have to shrink to fit, on the covering pairs."""
+    # The factor by which the new cost must shrink to fit, on the generating pairs.
     factor = 1.0
     plan = cover(SumCost(metric.universe, [*before.costs, new]), metric, walks=True)
-    if plan.walks or new.flat:  # what takes the same part of all distances has no pairs of its own
+    if plan.walks or new.flat:  # tree searches and proportional costs have no list of pairs
         return _fitting_by_walks(before, new, metric)
     for i, j in plan.pairs():
         d, used, wanted = metric.pairwise(i, j), before.pairwise(i, j), new.pairwise(i, j)
@@ -210,12 +210,12 @@ def _fitting_factor(before: SumCost, new: RowsCost, metric: Metric) -> float:
 
 
 def _together(before: SumCost, new: RowsCost, factor: float) -> SumCost:
-    """All costs, the new one so many times as large."""
+    # The sum of all costs, with the new one multiplied by `factor`.
     return SumCost(before.universe, [*before.costs, new.with_scales(new.scales / factor)])
 
 
 def _fitting_by_walks(before: SumCost, new: RowsCost, metric: Metric) -> float:
-    """The same where pairs are searched for: the pair that is short of most says how much less would do for it."""
+    # The same for searched pairs: shrink the cost until the most exceeded pair fits, and repeat.
     factor = 1.0
     for _ in range(_SHOWN):
         pair = max_ratio(_together(before, new, factor), metric).witness
@@ -231,10 +231,10 @@ def _fitting_by_walks(before: SumCost, new: RowsCost, metric: Metric) -> float:
 
 
 def bracket(spent: SumCost, metric: Metric, pairs: Sequence[tuple[int, int]]) -> tuple[float, float]:
-    """What is left for the tightest of some pairs, at least and at most, without searching for detours.
+    """Bound the remaining budget of the tightest of some pairs from below and above, without searching detours.
 
-    On every step of every way at least (1 - used) d is left, `used` the largest part of any pair's budget: so on the
-    whole way (1 - used) d(i, j), by the triangle inequality.  The direct way has d - spent.
+    Let `used` be the largest used fraction of any pair.  Every step of a path has at least (1 - used) d left, so the
+    path has at least (1 - used) d(i, j), by the triangle inequality.  The direct step has d - spent.
     """
     rest = max(1.0 - float(max_ratio(spent, metric).upper), 0.0)
     allowed = [float(metric.exact(i, j)) for i, j in pairs]
@@ -244,20 +244,20 @@ def bracket(spent: SumCost, metric: Metric, pairs: Sequence[tuple[int, int]]) ->
 
 @dataclass(frozen=True)
 class Used:
-    """A pair, how much of its ε the ledger has charged, and which part of it can still be spent.
+    """A pair, the ε that the ledger charged on it, and the fraction that can still be spent.
 
-    Under `[people]` a pair stands for two people all of whose rows differ like it: both ε are those of whole people.
+    Under `[people]` the pair represents two people all of whose rows differ like it; both ε are those of whole people.
     """
 
     pair: tuple[int, int]
     fraction: float  # charged / allowed
     charged: float
     allowed: float
-    left: float  # the part of `allowed` that can be spent, detours over other records included
+    left: float  # the fraction of `allowed` that can be spent, including detours over other records
 
 
 def most_used(spent: SumCost, metric: Metric, count: int) -> list[Used]:
-    """The pairs with the largest part of their budget used, largest first."""
+    """Return the pairs with the largest used fraction of their budget, largest first."""
     if not spent.costs:
         return []
     plan = _for_screens(spent, metric)
@@ -266,7 +266,7 @@ def most_used(spent: SumCost, metric: Metric, count: int) -> list[Used]:
 
 
 def _for_screens(spent: SumCost, metric: Metric) -> Cover:
-    """A cover that many costs together do not make too large to be waited for; no decision rests on it."""
+    # Generating pairs of bounded size, for terminal output; no decision depends on them.
     parts = sum(len(term.parts) for term in spent.terms)
     return cover(spent, metric, most=max(_WORK // max(parts, 1), _FEWEST), walks=True)
 
@@ -277,7 +277,7 @@ def _top(spent: SumCost, metric: Metric, pairs: Iterator[Pairs], count: int) -> 
         r = ratios(spent, metric, i, j)
         top = np.argsort(-r, kind="stable")[:count]
         found += [(float(r[k]), int(i[k]), int(j[k])) for k in top if r[k] > 0]
-        found = sorted(found, key=lambda one: (-one[0], *one[1:]))[:count]  # of equally used ones the first
+        found = sorted(found, key=lambda one: (-one[0], *one[1:]))[:count]  # ties: the first pair
     return [_used(spent, metric, (i, j), budget) for budget, i, j in found]
 
 
@@ -288,9 +288,9 @@ def _used(spent: SumCost, metric: Metric, pair: tuple[int, int], budget: float) 
 
 
 def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
-    """Per attribute, the pair that differs only there with the least part left; for other metrics one line for all.
+    """Return, per attribute, the pair that differs only in it with the least fraction left; one line for other metrics.
 
-    A second pair is the most used one that is left, where it is known.  Where records may be absent, so is `presence`.
+    The second pair, if known, is the most used one.  Under add-remove neighbors there is a line `presence`.
     """
     universe, axes = metric.universe, present(metric).axes
     names = universe.names if axes is not None else ("all",)
@@ -307,7 +307,7 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
         out[names[0]] = _top(spent, metric, plan.plain.generators(), 2)
     for move in plan.moves:
         out[names[move.axis]] = _top(spent, metric, move.pairs(), 2)
-    for part in plan.loose:  # too many contexts to look at all: the worst of each query
+    for part in plan.loose:  # too many contexts to compare: the worst pair of each query
         out[names[part.axis]] = _top(spent, metric, part.pairs(), 2)
     for walk in plan.walks:
         out[names[walk.axis]] = _top(spent, metric, walk.largest(_SHOWN), 2)
@@ -325,10 +325,10 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
 
 
 def _spendable(found: list[Used], left: Leftover) -> list[Used]:
-    """The same pairs with what can be spent on them; the second one only where that is known.
+    """Add what can be spent to each pair; the second pair is dropped if that is unknown.
 
-    Of the pairs along an attribute, the most used one has d - charged left: on every detour at least the same part of
-    each step is left.  Only a detour over `absent` can be shorter: `_least_left` looks for those.
+    The most used pair along an attribute has d - charged left: every detour has at least the same fraction of each step
+    left.  Only a detour over `absent` can have less; `_least_left` finds those.
     """
     out, each = [], left.universe.rows_each
     for used in found:
@@ -343,16 +343,16 @@ def _spendable(found: list[Used], left: Leftover) -> list[Used]:
 
 
 def _least_left(found: list[Used], left: Leftover, axis: int | None, presence: float) -> list[Used]:
-    """The pairs along an attribute, first the one that has less left by way of `absent`, if there is one.
+    """Return the pairs along an attribute, first the one with less left on a detour over `absent`, if there is one.
 
-    Where records are too many to look at all, that way has at least the part of its length left that all presence has,
-    of which the part `presence` is used: then this is shown of the pair that is farthest apart.
+    With too many records to compare, the detour has at least the fraction left that presence has, of which the fraction
+    `presence` is used; this bound is shown for the farthest pair.
     """
     far = _farthest(left.metric, axis)  # a public attribute has no limit that could be used up
     if far is None or math.isinf(far.distance) or (left.universe.absent is None and not left.bounded):
         return found
     worst: tuple[tuple[int, int], float] | None
-    if left.bounded and not left.bound.exact:  # every pair has what the bound leaves
+    if left.bounded and not left.bound.exact:  # the ledger decides by the bound, for every pair
         worst = (far.pair, max(1.0 - float(left.bound.upper), 0.0))
     elif left.universe.absent is None:
         return found
@@ -368,7 +368,7 @@ def _least_left(found: list[Used], left: Leftover, axis: int | None, presence: f
 
 
 def _farthest(metric: Metric, axis: int | None) -> Extreme | None:
-    """The farthest two records that differ in one attribute, or in any; `absent` is none of them."""
+    # The farthest two present records that differ in one attribute, or in any.
     axes = present(metric).axes
     if axis is None or axes is None:
         return metric.farthest
@@ -381,10 +381,8 @@ def _farthest(metric: Metric, axis: int | None) -> Extreme | None:
 
 
 def _closest(metric: Metric, axis: int) -> Extreme | None:
-    """The closest two records that differ in one attribute; `absent` is none of them.
-
-    Of a public attribute all records are equally far apart: twice the presence, or without an end.
-    """
+    # The closest two present records that differ in one attribute.  Along a public attribute all distances are equal:
+    # twice the presence, or infinite.
     axes, stride = present(metric).axes, metric.universe.strides[axis]
     near = None if axes is None else axes[axis].closest
     if near is None:
@@ -394,7 +392,7 @@ def _closest(metric: Metric, axis: int) -> Extreme | None:
 
 
 def _flatly_used(spent: SumCost, metric: Metric, near: Extreme | None) -> list[Used]:
-    """Some pair that only counts of people or maps use."""
+    # A pair that only proportional costs (counts of people, maps) use.
     if near is None or not spent.flat or not (charged := float(spent.exact(*near.pair))):
         return []
     return [_used(spent, metric, near.pair, charged / float(metric.exact(*near.pair)))]

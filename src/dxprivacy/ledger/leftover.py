@@ -1,21 +1,21 @@
-"""What is left for a pair of records: the shortest path of `d - spent`, and over which records it leads.
+"""The remaining budget of a pair of records: the length of the shortest path of `d - spent`.
 
-`d - spent` itself says too much: on the unit line, after a query that separates only the middle of three records at
-scale 1, the two outer ones still have d - spent = 2, but every way between them is used up: nothing is left.
+`d - spent` of the pair itself is too large: on the unit line, after a query that separates only the middle of three
+records at scale 1, the two outer ones have d - spent = 2, but every path between them is used up, so nothing is left.
 
 The graph is kept small without changing any shortest path:
 
 *generators*   pairs that differ in one attribute suffice for a sum of attributes: spent obeys the triangle inequality;
 *components*   attributes that no query links add up;
-*lines*        values that no query tells apart, in any context, are runs; a way enters and leaves a run at its ends,
-               and whatever it does to other attributes inside can be done there;
-*dominated*    a value can be left out if another one with the same effect on moves of other attributes has at most as
-               much left towards every value, in every context: each way over the first can go over the second.
+*lines*        values that no query separates, in any context, form runs; a path enters and leaves a run at its ends,
+               and its moves along other attributes inside the run can be made at an end;
+*dominated*    a value is left out if another one with the same effect on moves of other attributes has at most as much
+               left towards every value, in every context: each path over the first can go over the second.
 
-Where records may be absent, `absent` is one more node with an edge to all others: then attributes no longer add up and
-all are searched together.  Values of the same effect on other attributes' moves also show the same by their presence.
+Under add-remove neighbors, `absent` is one more node with an edge to all others.  Then attributes no longer add up, and
+all are searched together.  Values with the same effect on other attributes' moves have the same loss of presence.
 
-The two records asked about are always kept.  All numbers are floats, for printing; no decision rests on them.
+The two given records are always kept.  All numbers are floats, for printing; no decision rests on them.
 """
 
 import math
@@ -42,18 +42,18 @@ from dxprivacy.universe.universe import Universe
 MAX_NODES = 60_000
 MAX_EDGES = 4_000_000
 _ALL_PAIRS = 5_000  # nodes of a graph with all its edges
-_MATRIX = 20_000_000  # entries of the tables in which dominated values are looked for
-_WORK = 40_000_000  # the same, times the blocks that were asked about
+_MATRIX = 20_000_000  # entries of the tables that are searched for dominated values
+_WORK = 40_000_000  # the same, times the number of blocks
 _CHUNK = 1 << 18  # pairs at a time
-_DUST = 1e-200  # less is what stands for 0 in a sparse array, added up
+_DUST = 1e-200  # less is a sum of the placeholders that stand for 0 in a sparse array
 _CANDIDATES = 12
 _GRAPHS = 16
-CONTEXTS = 64  # of the attributes that two records share, in which all is searched
+CONTEXTS = 64  # of the attributes that two records share, up to which all are searched
 
 
 @dataclass(frozen=True)
 class Way:
-    """What is left between two records, and the records on the way, both ends included."""
+    """The remaining budget between two records, and the records on the shortest path, both ends included."""
 
     left: float
     cells: tuple[int, ...]
@@ -61,25 +61,25 @@ class Way:
 
 @dataclass(frozen=True, eq=False)
 class _Graph:
-    """Nodes as cells with all attributes outside at 0, ascending, and what is left along the edges."""
+    """Nodes are record indices, ascending, with all attributes outside at 0; edges have the remaining budget."""
 
     nodes: Ints
     edges: Any  # a scipy sparse array
 
 
 def _rest(part: Exact) -> float:
-    """What is left beside a part of a distance."""
+    # The fraction of a distance that a proportional cost leaves.
     return 1.0 - min(float(part), 1.0)
 
 
 class Leftover:
-    """Everything spent so far against a metric, ready for many queries."""
+    """The remaining budget of pairs, given everything spent so far; prepared for many pairs."""
 
     def __init__(self, spent: SumCost, metric: Metric, *, bounded: bool = True) -> None:
         self.spent, self.metric, self.universe = spent, metric, metric.universe
-        self.bounded = bounded  # whether decisions about these costs may rest on a bound instead of on each pair
+        self.bounded = bounded  # whether the ledger may decide about these costs by a bound instead of pair by pair
         self._present = present(metric)
-        # Parts of distances that counts of people and maps take, as decisions charge them.
+        # Fractions of distances that proportional costs use, as the ledger charges them.
         self.flat = spent.flat_under(metric).decided(len(self._present.axes or ()))
         self._kept: dict[int, Ints] = {}
         self._graphs: dict[tuple[object, ...], _Graph] = {}
@@ -95,7 +95,7 @@ class Leftover:
         return max_ratio(self.spent, self.metric)
 
     def spendable(self, i: int, j: int) -> tuple[float, bool]:
-        """What can be spent on a pair of cells, and whether that is all: otherwise it is what the bound leaves."""
+        """Return what can be spent on a pair of records, and whether it is exact (otherwise what the bound leaves)."""
         if not self.bounded or self.bound.exact:
             try:
                 return self.between(i, j).left, True
@@ -104,7 +104,7 @@ class Leftover:
         return self._by_bound(i, j), False
 
     def spendable_in_any_context(self, i: int, j: int) -> tuple[float, bool]:
-        """The same for the least of all pairs that differ like these, whatever the attributes are that they share."""
+        """Return the same for the tightest pair that differs like these, over all values of shared attributes."""
         if self.universe.absent in (i, j):
             return self.spendable(i, j)
         shared = [axis for axis in range(len(self.universe.shape)) if self._at(i, axis) == self._at(j, axis)]
@@ -120,7 +120,7 @@ class Leftover:
         return max(1.0 - float(self.bound.upper), 0.0) * d if math.isfinite(d) else d
 
     def between(self, i: int, j: int) -> Way:
-        """The way between two cells on which least is left; raises QueryError where that is too much to search."""
+        """Return the path between two records with the least left; raises QueryError if the graph is too large."""
         if i == j:
             return Way(0.0, (i,))
         axes = self._present.axes
@@ -148,7 +148,7 @@ class Leftover:
 
     @cached_property
     def to_absent(self) -> Floats | None:
-        """What is left between each record and `absent`; None where records are too many to look at all."""
+        """The remaining budget between each record and `absent`; None with too many records."""
         from scipy.sparse.csgraph import dijkstra
 
         universe, axes = self.universe, self._present.axes
@@ -166,9 +166,9 @@ class Leftover:
         return np.where(length < _DUST, 0.0, length)[: universe.cells]
 
     def least_over_absence(self, axis: int | None) -> tuple[tuple[int, int], float] | None:
-        """The two records with the least part of their distance left on the way over `absent`, and that part.
+        """Return the two records with the smallest fraction of their distance left on the path over `absent`.
 
-        They differ in one attribute alone, or in any (`axis=None`).  None where records are too many to look at all.
+        They differ in one attribute only, or in any (`axis=None`).  None with too many records.
         """
         rest = self.to_absent
         if rest is None:
@@ -193,7 +193,7 @@ class Leftover:
         return (pair, best) if best < math.inf else None
 
     def detour(self, way: Way) -> int | None:
-        """The most telling record on a way on which less is left than directly; None if the direct way is no longer."""
+        """Return the middle record of a detour with less left than the direct step; None if there is no such detour."""
         i, j = way.cells[0], way.cells[-1]
         direct = self._direct(i, j)
         if len(way.cells) < 3 or not way.left < direct * (1 - 1e-9) - 1e-12:
@@ -209,7 +209,7 @@ class Leftover:
 
     @cached_property
     def _components(self) -> list[tuple[tuple[int, ...], bool]]:
-        """Attributes that some query links, and whether any query touches them."""
+        # Attributes linked by queries, and whether any query depends on them.
         label = list(range(len(self.universe.shape)))
         for term in self.spent.terms:
             merged = {label[a] for a in term.axes}
@@ -225,7 +225,7 @@ class Leftover:
         return [t for t in self.spent.terms if axis in t.axes]
 
     def _search(self, component: tuple[int, ...], i: int, j: int) -> Way:
-        """Dijkstra's algorithm on the component's graph, or on that of the whole metric if it is no sum."""
+        # Dijkstra's algorithm on the graph of the component, or of the whole metric if it is not a sum.
         from scipy.sparse.csgraph import dijkstra
 
         graph = self._graph(component, i, j)
@@ -278,7 +278,7 @@ class Leftover:
         return first.astype(np.int64), second.astype(np.int64)
 
     def _moves(self, axes: Sequence[int], values: Sequence[Ints], nodes: Ints) -> tuple[Ints, Ints]:
-        """Moves along one attribute each, as positions in `nodes`."""
+        # Edges along one attribute each, as positions in `nodes`.
         shape = [len(v) for v in values]
         steps = [self._steps(a, v) for a, v in zip(axes, values, strict=True)]
         count = sum(len(u) * len(nodes) // n for (u, _), n in zip(steps, shape, strict=True))
@@ -293,7 +293,7 @@ class Leftover:
         return np.concatenate(first), np.concatenate(second)
 
     def _steps(self, axis: int, values: Ints) -> tuple[Ints, Ints]:
-        """Which of the chosen values of an attribute have an edge, as positions among them."""
+        # The pairs of chosen values of an attribute that have an edge, as positions among them.
         metric = self._along(axis)
         n = len(values)
         if (line := _line(metric)) is not None:
@@ -307,7 +307,7 @@ class Leftover:
             pairs = np.concatenate(
                 [np.stack([np.minimum(u, v), np.maximum(u, v)]) for u, v in metric.generators()], axis=1
             )
-            first, second = np.unique(pairs, axis=1)  # an edge given twice would count twice
+            first, second = np.unique(pairs, axis=1)  # a duplicate edge would count twice
             return first, second
         if n * (n - 1) // 2 > MAX_EDGES:
             raise _too_large(n)
@@ -322,15 +322,15 @@ class Leftover:
         finite = np.isfinite(d)
         i, j, d = i[finite], j[finite], d[finite]
         d = np.maximum(d - taken(self.flat, self.metric, i, j), 0.0)
-        everything = not component or self.universe.absent is not None  # presence may show in any query
+        everything = not component or self.universe.absent is not None  # any query may depend on presence
         terms = [t for t in self.spent.terms if everything or set(t.axes) & set(component)]
-        left = _left(d, terms, i, j) + 1e-300  # a stored zero would mean no edge
+        left = _left(d, terms, i, j) + 1e-300  # a stored zero means no edge
         size = (len(nodes), len(nodes))
         return _Graph(nodes, csr_array((left, (first[finite], second[finite])), shape=size))
 
     @property
     def _by_attribute(self) -> tuple[Metric, ...] | None:
-        """Metrics per attribute whose non-expanding maps are non-expanding for the whole."""
+        # Metrics per attribute such that maps that do not increase them do not increase the whole distance.
         metric = self._present
         if metric.axes is not None:
             return metric.axes
@@ -345,11 +345,11 @@ class Leftover:
         return parts[axis]
 
     def _keep(self, axis: int) -> Ints:
-        """The values of an attribute that some shortest path may need, besides the ends."""
+        # The values of an attribute that some shortest path may need, in addition to its ends.
         if axis not in self._kept:
             touching, n = self._touching(axis), self.universe.shape[axis]
             moving = joint_classes([t.moving(axis) for t in touching], n)
-            if self._present.axes is None:  # any two records are linked directly: only equal columns are alike
+            if self._present.axes is None:  # all records are linked: only values with equal columns are equivalent
                 self._kept[axis] = self._undominated(axis, moving, [], np.zeros(1, dtype=np.int64))
                 return self._kept[axis]
             context = joint_classes([t.context(axis) for t in touching], n)
@@ -363,11 +363,11 @@ class Leftover:
         return self._kept[axis]
 
     def _undominated(self, axis: int, alike: Ints, terms: list[Term], contexts: Ints | None) -> Ints:
-        """Values without those that another one of the same class in `alike` dominates."""
+        # The values that no other value of the same class in `alike` dominates.
         n = len(alike)
         everything = np.arange(n, dtype=np.int64)
         parts = sum(len(term.parts) for term in terms) or 1
-        if self.flat.along and self.universe.absent is not None:  # a way over the absent one is cut off differently
+        if self.flat.along and self.universe.absent is not None:  # proportional costs are capped over `absent`
             return everything
         if contexts is None or n * n * len(contexts) > min(_MATRIX, _WORK // parts):
             return everything
@@ -390,14 +390,14 @@ class Leftover:
 
 
 def _dominates(table: Floats, y: int, x: int) -> bool:
-    """Whether y has at most as much left as x towards every value but x, in every context."""
+    # Whether y has at most as much left as x towards every value but x, in every context.
     no_more = table[y] <= table[x]
     no_more[:, x] = True
     return bool(no_more.all())
 
 
 def _left(d: Floats, terms: Sequence[Term], i: Ints, j: Ints) -> Floats:
-    """d - spent, not below 0 and without dust; infinite where d is."""
+    # max(d - spent, 0), with tiny values set to 0; infinite where d is.
     spent = np.zeros(len(d))
     for term in terms:
         spent += term.pairwise(i, j)
@@ -412,7 +412,7 @@ def _line(metric: Metric) -> LineMetric | None:
 
 
 def _run_ends(line: LineMetric, classes: Ints, size: int) -> Ints:
-    """The ends of runs of equal classes, one value of each class, and `other`."""
+    # The ends of runs of equal classes, one value of each class, and `other`.
     order = np.argsort(line.positions, kind="stable")
     change = np.flatnonzero(np.diff(classes[order]))
     ends = np.concatenate([order[change], order[change + 1], np.unique(classes, return_index=True)[1]])
@@ -424,7 +424,7 @@ def _with(kept: Ints, *values: int) -> Ints:
 
 
 def _product(universe: Universe, axes: Sequence[int], values: Sequence[Ints]) -> Ints:
-    """All combinations as cells, the last attribute fastest: ascending, as the attributes are in order."""
+    # All combinations as record indices, ascending: the last attribute varies fastest.
     size = 1
     for chosen in values:
         size *= len(chosen)
@@ -437,4 +437,4 @@ def _product(universe: Universe, axes: Sequence[int], values: Sequence[Ints]) ->
 
 
 def _too_large(nodes: int) -> QueryError:
-    return QueryError(f"what is left depends on {nodes:,} records at once, more than we can search")
+    return QueryError(f"the remaining budget depends on {nodes:,} records at once, more than can be searched")

@@ -1,9 +1,9 @@
-"""From one version of a policy to the next: which old value goes with which new one, and whether costs can follow.
+"""Match the values of two versions of a policy, and decide whether costs can be carried over.
 
-Attributes are matched by their data column, that is by the people's entries, not by name.  For a pair of new records
-the cost carried over is the largest over all pairs of old records that the same entries could have been.  Where a new
-value stands for several old ones (merged values, a removed attribute, a value that falls into `other` now), no cost may
-tell these apart: the new policy calls them one record, at distance 0.  Then any of them stands for all.
+Attributes are matched by their data column, that is by people's entries, not by name.  For a pair of new records, the
+carried cost is the largest over all pairs of old records that the same entries could have been.  If a new value
+represents several old ones (merged values, a removed attribute, a value that is `other` now), no cost may separate
+these: the new policy treats them as one record, at distance 0.  Then any of them represents all.
 """
 
 import math
@@ -36,7 +36,7 @@ _PAIRS = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """One attribute in both versions, by position, with the relation of its values; None where a side is missing."""
+    """One attribute in both versions, by position, with the relation of its values; None if a side is missing."""
 
     old: int | None
     new: int | None
@@ -45,12 +45,12 @@ class Match:
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """A cost that tells apart two old values which the new policy calls one."""
+    """A cost that separates two old values which the new policy treats as one."""
 
     entry: int
     match: Match
     values: tuple[int, int]
-    amount: float | None  # None where there are too many contexts to say how much
+    amount: float | None  # None if there are too many contexts to compute it
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Upgrade:
 
     @classmethod
     def between(cls, old: Universe, new: Universe, recoded: Mapping[str, Recoding]) -> "Upgrade":
-        """Match the attributes by their columns; raises PolicyError where entries cannot be followed."""
+        """Match the attributes by their columns; raises PolicyError if entries cannot be matched."""
         wanted = [_columns_before(attribute, recoded.get(attribute.name)) for attribute in new.attributes]
         _require_known(old, new, recoded, wanted)
         texts = _by_column(new, recoded, wanted)
@@ -75,7 +75,7 @@ class Upgrade:
             if not candidates:
                 matches.append(Match(axis, None))
                 continue
-            # Several attributes may read one column: any of them will do, as it only has to decide the old value.
+            # Several attributes may read one column: any of them determines the old value.
             relations = _relations(
                 attribute, {k: new.attributes[k] for k in candidates}, texts.get(wanted[candidates[0]])
             )
@@ -90,7 +90,7 @@ class Upgrade:
 
     @cached_property
     def pullback(self) -> Pullback:
-        """The map from new records to old ones, by representatives."""
+        """The map from new records to representatives among the old ones."""
         sources: list[int | None] = []
         values = []
         for match in self.matches:
@@ -101,7 +101,7 @@ class Upgrade:
 
     @cached_property
     def merged(self) -> tuple[tuple[Match, tuple[int, ...]], ...]:
-        """Sets of old values that the new policy cannot tell apart."""
+        """Sets of old values that the new policy merges."""
         out: list[tuple[Match, tuple[int, ...]]] = []
         for match in self.matches:
             if match.old is not None and match.relation is not None:
@@ -111,7 +111,7 @@ class Upgrade:
         return tuple(out)
 
     def apart(self, entry: int, cost: RowsCost) -> list[Apart]:
-        """Where a cost over the old universe tells merged values apart."""
+        """Return where a cost over the old universe separates merged values."""
         out = []
         for match, values in self.merged:
             if match.old is not None and (found := _separation(cost, match.old, values)) is not None:
@@ -119,7 +119,7 @@ class Upgrade:
         return out
 
     def require_same_lines(self) -> None:
-        """Refuse another reading of the same lines: a line may then be any other record, and no cost can follow."""
+        """Refuse another reading of the same lines: a line may then be any record, so no cost can be carried over."""
         before, after = self.old.file, self.new.file
         moved = [
             self.old.attributes[m.old].name
@@ -130,7 +130,7 @@ class Upgrade:
         ]
         if before.read_alike(after) and not moved:
             return
-        what = "the lines of a file are read otherwise" if not moved else f"{moved[0]} is read from another place"
+        what = "the lines of a file are read otherwise" if not moved else f"{moved[0]} is read from another position"
         raise PolicyError(
             f"{what} than before; nothing was changed",
             details=[
@@ -144,11 +144,11 @@ class Upgrade:
         )
 
     def carry(self, cost: RowsCost) -> RowsCost:
-        """A cost that tells no merged values apart, over the new universe."""
+        """Return a cost that separates no merged values, over the new universe."""
         return pull_back(cost, self.pullback)
 
     def refusal(self, apart: Sequence[Apart], where: str) -> LedgerError:
-        """Why a version cannot be adopted: what was told apart, by which entries, and what would help."""
+        """Return the error for a version that cannot be adopted: the separated values, the entries, and remedies."""
         details, hints = [], []
         for match in dict.fromkeys(a.match for a in apart):
             found = [a for a in apart if a.match is match]
@@ -157,7 +157,7 @@ class Upgrade:
             a, b = (attribute.label(v)[:60] for v in worst.values)
             entries = numbered(sorted({x.entry for x in found}))
             amount = "" if worst.amount is None else f" by up to ε {digits(worst.amount)}"
-            told = "may have told" if worst.amount is None else "told"
+            told = "may have separated" if worst.amount is None else "separated"
             if match.new is None or match.relation is None:
                 details.append(f"{attribute.name} is gone: {a} and {b} are one record then, but {entries} {told}")
                 hints += [
@@ -175,9 +175,9 @@ class Upgrade:
                 hints.append((keep, f"in [attributes.{after.name}], at any ε that fits"))
                 if now == after.listed:
                     hints.append((f'was = {{ NEW = "{gone}" }}', "if it is written as NEW now"))
-            details[-1] += f" them apart{amount}."
+            details[-1] += f" them{amount}."
         return LedgerError(
-            "the new policy calls records one that were told apart; nothing was changed",
+            "the new policy merges records that were separated; nothing was changed",
             where=where,
             details=details,
             hints=list(dict.fromkeys(hints)),
@@ -185,10 +185,10 @@ class Upgrade:
 
 
 def require_neighbors(old: RecordedPolicy, neighbors: str) -> None:
-    """The one place where a change of neighbors is decided.
+    """Refuse a change from replace to add-remove neighbors.
 
-    Who adds or removes a record changes their number, which every release under `replace` treated as public: that
-    cannot be taken back.  The other way the guarantee gets weaker for what comes and stays as it was for what has been.
+    Adding or removing a record changes the number of records, which every release under `replace` treated as public.
+    The opposite change weakens the guarantee of later releases only.
     """
     if old.neighbors == REPLACE and neighbors != REPLACE:
         raise PolicyError(
@@ -198,9 +198,9 @@ def require_neighbors(old: RecordedPolicy, neighbors: str) -> None:
 
 
 def require_people(old: Universe, new: Universe, recoded: Mapping[str, Recoding]) -> None:
-    """Whose rows they are, and which are kept, is fixed for a ledger's life: other rows would be other people's.
+    """Refuse changes of [people] and of attributes under it: contribution bounding must keep the same rows.
 
-    Rows are chosen by their cells, so these stay what they are too; distances may change.
+    Rows are chosen by their values of all attributes, so these must stay the same, too; distances may change.
     """
     if old.people is None and new.people is None:
         return
@@ -214,7 +214,7 @@ def require_people(old: Universe, new: Universe, recoded: Mapping[str, Recoding]
 
 
 def require_fresh(before: Sequence[RecordedPolicy], version: Version) -> None:
-    """A recoding speaks about one version and must not be carried out twice: costs would go to the wrong people."""
+    """Refuse a recoding that was applied already, or is for another version: costs would go to the wrong people."""
     if not any(version.recoded.values()):
         return
     current = before[-1]
@@ -236,12 +236,12 @@ def require_fresh(before: Sequence[RecordedPolicy], version: Version) -> None:
 
 
 def _places(file: FileFormat, attribute: Attribute) -> tuple[int, ...]:
-    """Where an attribute's columns stand in a line without a header; nothing where names tell it."""
+    # The positions of an attribute's columns in lines without a header; empty if columns have names.
     return tuple(file.columns.index(c) if c in file.columns else -1 for c in attribute.reads if file.columns)
 
 
 def _columns(attribute: Attribute) -> tuple[str, ...]:
-    """The data columns that decide an attribute."""
+    # The data columns that determine an attribute.
     columns: tuple[str, ...] = getattr(attribute, "reads", (attribute.column,))
     return columns
 
@@ -251,7 +251,7 @@ def _columns_before(attribute: Attribute, recoding: Recoding | None) -> tuple[st
 
 
 def _relations(old: Attribute, candidates: Mapping[int, Attribute], recoding: Recoding | None) -> dict[int, Relation]:
-    """The relations to all attributes that read the column; raises only where there is none."""
+    # The relations to all attributes that read the column; raises only if there is none.
     out: dict[int, Relation] = {}
     failure: PolicyError | None = None
     for k, attribute in candidates.items():
@@ -267,7 +267,7 @@ def _relations(old: Attribute, candidates: Mapping[int, Attribute], recoding: Re
 def _by_column(
     new: Universe, recoded: Mapping[str, Recoding], wanted: Sequence[tuple[str, ...]]
 ) -> dict[tuple[str, ...], Recoding]:
-    """Entries are recoded in a column, for whichever attribute reads it; two must not say different things."""
+    # Recodings by column: all attributes that read a column must agree on its recoding.
     out: dict[tuple[str, ...], tuple[str, Recoding]] = {}
     for attribute, columns in zip(new.attributes, wanted, strict=True):
         recoding = recoded.get(attribute.name)
@@ -288,7 +288,7 @@ def _by_column(
 def _require_known(
     old: Universe, new: Universe, recoded: Mapping[str, Recoding], wanted: Sequence[tuple[str, ...]]
 ) -> None:
-    """A renamed column must have been there, and only one attribute may speak for it."""
+    # A renamed column must have existed, and only one attribute may recode it.
     before = [_columns(attribute) for attribute in old.attributes]
     for axis, attribute in enumerate(new.attributes):
         recoding = recoded.get(attribute.name)
@@ -309,18 +309,18 @@ def _require_known(
             )
 
 
-_Told = tuple[tuple[int, int], float | None]
-"""Two values that a cost tells apart, and by how much; None where there are too many contexts to say."""
+_Separation = tuple[tuple[int, int], float | None]
+"""Two values that a cost separates, and their loss; None if there are too many contexts to compute it."""
 
 
-def _separation(cost: RowsCost, axis: int, values: Sequence[int]) -> _Told | None:
-    """Which two of some values a cost tells apart most, in any context; None if it tells none apart."""
-    found = [told for terms in cost.alternatives if (told := _told(cost, terms, axis, values)) is not None]
-    return max(found, key=lambda told: math.inf if told[1] is None else told[1], default=None)
+def _separation(cost: RowsCost, axis: int, values: Sequence[int]) -> _Separation | None:
+    # The two of some values that a cost separates most, in any context; None if it separates none.
+    every = [found for terms in cost.alternatives if (found := _separation_by(cost, terms, axis, values)) is not None]
+    return max(every, key=lambda found: math.inf if found[1] is None else found[1], default=None)
 
 
-def _told(cost: RowsCost, terms: Terms, axis: int, values: Sequence[int]) -> _Told | None:
-    """The same, where some of its terms touch the values."""
+def _separation_by(cost: RowsCost, terms: Terms, axis: int, values: Sequence[int]) -> _Separation | None:
+    # The same for one alternative of the cost.
     universe = cost.universe
     touching = [t for t in terms if axis in t.axes]
     classes = joint_classes([t.moving(axis) for t in touching], universe.shape[axis])
@@ -333,7 +333,7 @@ def _told(cost: RowsCost, terms: Terms, axis: int, values: Sequence[int]) -> _To
     if contexts is None:
         return (int(min(chosen[:2])), int(max(chosen[:2]))), None
     first, second = np.triu_indices(len(chosen), 1)
-    if len(first) * len(contexts) > _PAIRS:  # being told apart is transitive: one against all decides it
+    if len(first) * len(contexts) > _PAIRS:  # equal answers are transitive: one value against all others decides
         first, second = np.zeros(len(chosen) - 1, dtype=np.int64), np.arange(1, len(chosen), dtype=np.int64)
     stride = universe.strides[axis]
     best, pair = 0.0, (0, 0)
@@ -344,11 +344,11 @@ def _told(cost: RowsCost, terms: Terms, axis: int, values: Sequence[int]) -> _To
     return (pair, best) if best > 0 else None
 
 
-# -- Whether a new version of a policy lets anybody be told apart more easily than the version before ------------------
-# People are followed, not names: with every value of the version before goes what the same entries are now.  The old
-# distances are those of the shortest ways along their generators; so it is enough that no generator got longer, and
-# that nothing that was one value has become several.  Distances within a billionth of each other count as equal: this
-# decides whether a person is asked, and no cost.
+# -- Does a new version of a policy make anyone more distinguishable? --------------------------------------------------
+# Entries are compared, not names: each old value is mapped to the value of the same entries now.  The old distances are
+# shortest paths of their generating pairs, so it suffices that no generating pair got longer, and that no value was
+# split into several.  Distances within a billionth of each other count as equal: this decides only whether `looser` is
+# needed.
 
 
 _EQUAL = 1 + 1e-9
@@ -356,9 +356,9 @@ _UNKNOWN = "the distances of the two versions cannot be compared attribute by at
 
 
 def loosened(before: Metric | None, after: Metric, upgrade: Upgrade) -> tuple[str, ...]:
-    """In what a version is looser than the one before, in words; nothing where no two people come further apart.
+    """Return sentences on where a version is looser than the one before; empty if no distance grew.
 
-    `before` is None where the ledger does not know the old distances.
+    `before` is None if the ledger does not hold the old distances.
     """
     old, new = None if before is None else along(before), along(after)
     if before is None or old is None or new is None:
@@ -366,7 +366,7 @@ def loosened(before: Metric | None, after: Metric, upgrade: Upgrade) -> tuple[st
     found = [_settings(before, after)]
     for match in upgrade.matches:
         if match.new is None:
-            continue  # what is no longer told of anybody
+            continue  # the attribute is gone
         if match.old is None:
             found.append(_added(new[match.new], upgrade.new.names[match.new]))
         else:
@@ -375,7 +375,7 @@ def loosened(before: Metric | None, after: Metric, upgrade: Upgrade) -> tuple[st
 
 
 def _settings(before: Metric, after: Metric) -> str:
-    """What is no distance between two values of an attribute."""
+    # Changes other than distances between two values of an attribute.
     several = len(after.universe.attributes) > 1
     if several and isinstance(present(before), AttributeMax) and not isinstance(present(after), AttributeMax):
         return "differences in several attributes add up now, and the largest alone counted before"
@@ -386,18 +386,18 @@ def _settings(before: Metric, after: Metric) -> str:
 
 def _added(metric: Metric, name: str) -> str:
     if metric.farthest is None and not metric.has_infinite:
-        return ""  # all of its values are one
-    return f"{name} is new: people who were alike may be told apart by it"
+        return ""  # all of its values are identical
+    return f"{name} is new: people who were alike become distinguishable by it"
 
 
 def _moved(old: Metric, new: Metric, match: Match, upgrade: Upgrade) -> str:
-    """The pair of values of one attribute that moved apart most."""
+    # The pair of values of one attribute whose distance grew most.
     relation = match.relation
     if relation is None or match.old is None or match.new is None:
         return _UNKNOWN
     attribute = upgrade.new.attributes[match.new]
     now = np.full(upgrade.old.shape[match.old], -1, dtype=np.int64)
-    now[relation.old[::-1]] = relation.new[::-1]  # of several the first
+    now[relation.old[::-1]] = relation.new[::-1]  # the first of several
     if (now < 0).any():
         return _UNKNOWN
     split = new.pairwise(relation.new, now[relation.old])
@@ -411,7 +411,7 @@ def _moved(old: Metric, new: Metric, match: Match, upgrade: Upgrade) -> str:
 def _longest(old: Metric, new: Metric, now: Ints, name: str, label: object) -> str:
     worst, words = 1.0, ""
     for i, j in old.generators():
-        inside = (i < len(now)) & (j < len(now))  # the star around `absent` is the presence
+        inside = (i < len(now)) & (j < len(now))  # without pairs with `absent`
         i, j = i[inside], j[inside]
         before, after = old.pairwise(i, j), new.pairwise(now[i], now[j])
         looser = np.flatnonzero(after > before * _EQUAL)

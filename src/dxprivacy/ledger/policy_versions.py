@@ -1,8 +1,8 @@
-"""Versions of the policy: what a ledger is told, and what its journal remembers of each.
+"""Versions of the policy: as given to a ledger, and as recorded in its journal.
 
-A `policy` row stores the whole universe, so that the costs behind it can be read without the old policy file, and the
-digest of the metric, by which the current version is recognized.  It also stores the budgets that earlier costs take
-of the new policy, certified when it was adopted.
+A `policy` row stores the universe, so that the costs after it can be read without the old policy file, and the digest
+of the metric, which identifies the version.  It also stores the fractions of the new policy that earlier costs use,
+certified when the version was adopted.
 """
 
 import json
@@ -33,12 +33,12 @@ class Version:
 
     @property
     def neighbors(self) -> str:
-        """Whether records are only replaced, or added and removed too."""
+        """The neighboring relation: "replace" or "add-remove"."""
         return self.metric.universe.neighbors
 
     @classmethod
     def of(cls, policy: "Policy | Metric | Version") -> "Version":
-        """From a policy, or from a metric alone."""
+        """Build from a policy, or from a metric alone."""
         if isinstance(policy, Version):
             return policy
         if isinstance(policy, Metric):
@@ -47,11 +47,11 @@ class Version:
 
     @property
     def words(self) -> str:
-        """How a person calls it."""
+        """Title and version, for messages."""
         return _words(self.title, self.version)
 
     def content(self, budgets: Mapping[int, Fraction]) -> str:
-        """The policy row; `budgets` by the row of the cost.  Keys keep their order: it decides how points are named."""
+        """Return the content of the policy row; `budgets` by row of the cost.  Key order is kept: it names points."""
         return json.dumps(
             {
                 "title": self.title,
@@ -90,7 +90,7 @@ class RecordedPolicy:
 
     @classmethod
     def read(cls, row: JournalRow, number: int, where: str) -> "RecordedPolicy":
-        """From its row; what cannot be understood completely is refused."""
+        """Read from its row; refused unless everything in it is understood."""
         try:
             data: dict[str, Any] = json.loads(row.content)
             universe = Universe.from_spec(data["universe_spec"])
@@ -120,11 +120,11 @@ class RecordedPolicy:
 
     @property
     def words(self) -> str:
-        """How a person calls it."""
+        """Title and version, for messages."""
         return _words(self.title, self.version) or f"version {self.number}"
 
     def is_version(self, version: Version) -> bool:
-        """Whether this is the one: the same distances, and no recoding that was not carried out."""
+        """Return whether this is the given version: the same distances, and no further recoding."""
         return self.digest == version.metric.digest and (
             not any(version.recoded.values())
             or (dict(version.recoded), version.was_version) == (dict(self.recoded), self.was_version)
@@ -136,7 +136,7 @@ def _words(title: str, version: str) -> str:
 
 
 def stored_metric(recorded: RecordedPolicy) -> Metric:
-    """The distances of a recorded version; they have the digest that the journal recorded."""
+    """Return the metric of a recorded version; its digest is checked."""
     universe = _with_units(recorded.universe, recorded.units)
     metric = metric_from_spec(recorded.metric_spec, universe)
     if metric.digest != recorded.digest:
@@ -145,7 +145,7 @@ def stored_metric(recorded: RecordedPolicy) -> Metric:
 
 
 def _with_units(universe: Universe, units: Mapping[str, str]) -> Universe:
-    """Units are words for people: no spec holds them, and no digest covers them."""
+    # Units are for display: no spec or digest covers them.
     if not units:
         return universe
     return universe.like(a.with_units(units) for a in universe.attributes)

@@ -1,7 +1,7 @@
-"""A receipt: a short text about one release, to be kept with the publication.
+"""Receipts: short texts about one release, to be kept with the publication; and the export of a ledger.
 
-It names the row of the journal and the head of the chain, so that whoever holds the ledger can show later that the
-release is in it and that nothing before it was changed; and whoever holds receipts notices a ledger that was put back.
+A receipt names the row of the journal and the head of the hash chain.  With it, the holder of the ledger can show later
+that the release is in it and that no earlier row was changed, and the holder of the receipt notices a rollback.
 """
 
 import json
@@ -46,14 +46,14 @@ from dxprivacy.wording import digits, json_text, percent, plural, quoted, tag, w
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: how many rows, and the hash of the last one."""
+    """The number of exported rows, and the hash of the last one."""
 
     rows: int
     head: str
 
 
 def export(ledger: str | Path, file: str | Path) -> Exported:
-    """Write the rows of a verified ledger to a new file, for its owner alone."""
+    """Write the rows of a verified ledger to a new file that only its owner can read."""
     with Journal.read(ledger) as journal:
         journal.verify()
         rows = journal.rows()
@@ -64,7 +64,7 @@ def export(ledger: str | Path, file: str | Path) -> Exported:
 
 
 def to_lines(rows: list[JournalRow]) -> Iterator[str]:
-    """The lines of an export."""
+    """Yield the lines of an export."""
     head = rows[-1].hash if rows else "0" * 64
     yield json.dumps({"format": JOURNAL, "version": JOURNAL_VERSION, "rows": len(rows), "head": head})
     for row in rows:
@@ -72,7 +72,7 @@ def to_lines(rows: list[JournalRow]) -> Iterator[str]:
 
 
 def from_lines(lines: Iterable[str]) -> list[JournalRow]:
-    """The rows of an export, each checked against the chain; raises LedgerError at the first that does not fit."""
+    """Read the rows of an export, each checked against the chain; raises LedgerError at the first bad row."""
     found = iter(lines)
     try:
         header = json.loads(next(found))
@@ -80,7 +80,7 @@ def from_lines(lines: Iterable[str]) -> list[JournalRow]:
             raise ValueError("format")
         expected, head = int(header["rows"]), str(header["head"])
     except (StopIteration, ValueError, KeyError, TypeError):
-        raise LedgerError("is no export of a ledger that this version knows") from None
+        raise LedgerError("is not an export of a ledger that this version knows") from None
     rows: list[JournalRow] = []
     previous = "0" * 64
     for number, line in enumerate(found, 1):
@@ -103,7 +103,7 @@ def from_lines(lines: Iterable[str]) -> list[JournalRow]:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a receipt says about one entry, as of the version of the policy under which it was released."""
+    """The facts about one entry, under the version of the policy for which it was released."""
 
     entry: int
     dataset: str
@@ -127,7 +127,7 @@ class Receipt:
 
 
 def receipt(ledger: str | Path, entry: int) -> Receipt:
-    """The receipt of an entry, from a verified ledger; it needs no policy file, and spends nothing."""
+    """Make the receipt of an entry from a verified ledger; needs no policy file and spends nothing."""
     with Journal.read(ledger) as journal:
         journal.verify()
         rows = journal.rows()
@@ -170,12 +170,12 @@ def _budget(history: History, entry: Entry) -> Fraction:
 
 
 def _released(content: dict[str, Any]) -> tuple[str, ...]:
-    """What people asked, also where other queries were put to the data."""
+    # Titles of the workload queries, also if other queries were measured.
     return tuple(title_of(content["kind"], [from_dict(q)]) for q in content.get("asked", content["queries"]))
 
 
 def receipt_lines(r: Receipt, ledger: str) -> list[str]:
-    """The text of a receipt."""
+    """Return the text of a receipt."""
     fields = [
         ("dataset", r.dataset),
         ("policy", r.policy),

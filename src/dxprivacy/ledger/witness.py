@@ -1,13 +1,13 @@
-"""The witness: a second file that remembers the hash of every row of the journal, so that lost rows are noticed.
+"""The witness: a second file with the hash of every row of the journal, so that lost rows are noticed.
 
-The journal's hash chain shows that no row was changed.  It cannot show that the last rows were cut off, or that an
-older copy was put back: what those rows spent would be spent twice.  The witness can.
+The hash chain of the journal shows that no row was changed.  It does not show that the last rows were cut off, or that
+an older copy was restored: then their budget would be spent twice.  The witness shows it.
 
 Invariant: line k is `k hash`, for row k; the file has as many lines as the journal has rows, or one less.  It holds
-since both files are written under one lock (flock on the witness) and row k + 1 is never committed before line k is on
-the disk.  So a crash leaves at most one line unwritten or half written, and `settle` mends exactly that.
+because both files are written under one lock (flock on the witness), and row k + 1 is never committed before line k is
+on the disk.  So a crash leaves at most one line unwritten or half written, and `settle` repairs exactly that.
 
-What it cannot show: both files put back together from one old backup.  So keep a row's hash elsewhere, too.
+It does not show that both files were restored from one old backup.  So keep the hash of a row elsewhere, too.
 """
 
 import errno
@@ -27,14 +27,14 @@ _PAUSE = 0.002  # seconds between two attempts to get the lock, which is held fo
 
 
 class Witness:
-    """The file `ledger.db.witness` beside `ledger.db`; `shown` is the ledger's path as the user wrote it."""
+    """The file `ledger.db.witness` next to `ledger.db`; `shown` is the ledger's path as the user wrote it."""
 
     def __init__(self, ledger: Path, shown: Path) -> None:
         self.path = ledger.with_name(ledger.name + ".witness")
         self.shown = shown
 
     def lines(self) -> list[str]:
-        """All finished lines; a missing file has none.  A last line without its end is in the making, and left out."""
+        """Return all complete lines; a missing file has none.  An unfinished last line is left out."""
         with in_plain_words(self.shown):
             require_regular(self.path, self.shown)
             try:
@@ -44,7 +44,7 @@ class Witness:
 
     @contextmanager
     def locked(self, timeout: float, *, create: bool) -> Iterator[int]:
-        """Hold the one lock of all writers; yields the file to append to."""
+        """Hold the lock of all writers; yields the file descriptor to append to."""
         with in_plain_words(self.shown):
             require_regular(self.path, self.shown)
             flags = os.O_RDWR | os.O_APPEND | (os.O_CREAT if create else 0)
@@ -52,7 +52,7 @@ class Witness:
                 opened = os.fdopen(os.open(self.path, flags, 0o600), "rb", buffering=0)
             except FileNotFoundError:
                 raise self.lacks(1) from None
-        with opened:  # closing it gives the lock back, whatever happens, even kill -9
+        with opened:  # closing it releases the lock, even after kill -9
             file = opened.fileno()
             with in_plain_words(self.shown):
                 self._wait(file, time.monotonic() + timeout)
@@ -72,7 +72,7 @@ class Witness:
                 time.sleep(_PAUSE)
 
     def settle(self, file: int, seq: int, row_hash: str, previous: str) -> None:
-        """Under the lock: the last line must be that of the journal's last row; write it if a crash did not."""
+        """Under the lock: check that the last line is that of the journal's last row; write it after a crash."""
         with in_plain_words(self.shown):
             size = os.fstat(file).st_size
             tail = os.pread(file, 256, max(0, size - 256))  # longer than two lines
@@ -80,7 +80,7 @@ class Witness:
         last = whole.rpartition(b"\n")[2].decode("ascii", "replace")
         number = int(start) if (start := last.partition(" ")[0]).isdecimal() else None
         if last == (f"{seq} {row_hash}" if seq else ""):
-            if torn:  # a line is begun only after its row is on the disk: that row is lost
+            if torn:  # a line is begun only after its row is on the disk, so that row was lost
                 raise self.ahead(seq, seq + 1)
         elif last == (f"{seq - 1} {previous}" if seq > 1 else "") and seq:
             with in_plain_words(self.shown):
@@ -94,15 +94,15 @@ class Witness:
             raise self.differs(seq) if last else self.lacks(1)
 
     def append(self, file: int, seq: int, row_hash: str) -> None:
-        """Under the lock: one more line, on the disk before this returns."""
+        """Under the lock: append a line; it is on the disk before this returns."""
         with in_plain_words(self.shown):
             line = f"{seq} {row_hash}\n".encode("ascii")
             if os.write(file, line) < len(line):
-                raise OSError(errno.ENOSPC, "short write")  # the next writer finds a torn line and mends it
+                raise OSError(errno.ENOSPC, "short write")  # the next writer repairs the torn line
             _flush(file)
 
     def ahead(self, rows: int, witnessed: int) -> LedgerError:
-        """The journal is shorter than it once was."""
+        """Return the error for a journal that is shorter than its witness."""
         return LedgerError(
             f"the ledger {f'ends at row {rows}' if rows else 'is gone'}, but its witness knows row {witnessed}",
             where=str(self.shown),
@@ -111,7 +111,7 @@ class Witness:
         )
 
     def lacks(self, row: int) -> LedgerError:
-        """The witness is shorter than a crash can explain, or gone."""
+        """Return the error for a witness that is missing, or shorter than a crash can explain."""
         name = self.path.name
         return LedgerError(
             f"{name} lacks row {row} and later" if self.path.exists() else f"{name} is missing",
@@ -121,7 +121,7 @@ class Witness:
         )
 
     def differs(self, row: int) -> LedgerError:
-        """Both files have the row, but not the same one."""
+        """Return the error for a row that differs from the witness."""
         return LedgerError(
             f"row {row} is not the row that {self.path.name} recorded",
             where=str(self.shown),
@@ -131,7 +131,7 @@ class Witness:
 
 
 class _Trouble:
-    """What can befall either file, in words that hold no SQL and no contents."""
+    """An error of either file, described without SQL and without contents."""
 
     def __init__(self, what: str, do: str, why: str = "") -> None:
         self.what, self.hint = what, (do, why)
@@ -176,7 +176,7 @@ _BY_SQLITE_CODE = {  # extended codes, and below them their kinds
 
 @contextmanager
 def in_plain_words(path: Path) -> Iterator[None]:
-    """Turn errors of the file system and of SQLite into a LedgerError that says what to do."""
+    """Turn errors of the file system and of SQLite into a LedgerError with a remedy."""
     try:
         yield
     except OSError as error:
@@ -204,7 +204,7 @@ _NOT_REGULAR = (
 
 
 def require_regular(path: Path, shown: Path) -> None:
-    """Refuse a directory, FIFO, socket or device before it is opened: to open or read one may never return."""
+    """Refuse a directory, FIFO, socket or device before it is opened: opening or reading it may never return."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the path
@@ -218,7 +218,7 @@ def require_regular(path: Path, shown: Path) -> None:
 
 
 def flush_directory(path: Path) -> None:
-    """A new file survives a power cut only once its directory is on the disk too."""
+    """Flush a directory: a new file survives a power cut only if its directory is on the disk, too."""
     directory = os.open(path, os.O_RDONLY)
     try:
         os.fsync(directory)

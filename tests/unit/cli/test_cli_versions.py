@@ -82,8 +82,8 @@ def test_a_version_that_cannot_follow_is_refused_and_nothing_changes(spent, dxp)
     refused(
         dxp("ledger", "ledger.db", "--policy", "bad.toml", "--adopt"),
         7,
-        "told apart; nothing was changed",
-        "sex F and other are both “other” now, but entry 1 told them apart by up to ε 0.125.",
+        "separated; nothing was changed",
+        "sex F and other are both “other” now, but entry 1 separated them by up to ε 0.125.",
         "→ list F",
         'was = { NEW = "F" }',
     )
