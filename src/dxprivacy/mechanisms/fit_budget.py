@@ -1,7 +1,7 @@
-"""The largest budget that fits beside what was spent: what whoever comes to a ledger late can still do.
+"""Find the largest budget that still fits into a ledger, by fixed-point iteration on the certified overshoot.
 
-The outcome is the plan that the same budget makes without a ledger at hand, so that the command that shows it and the
-one that carries it out mean the same thing, today and when it is repeated.
+The result is the plan that the same budget makes without a ledger. So the command that shows it and the command that
+executes it mean the same plan, also when it is repeated later.
 """
 
 from collections.abc import Callable
@@ -24,9 +24,9 @@ _NOTHING = Fraction(1, 1 << 20)
 def largest_fitting_plan(
     make: Callable[[Fraction], T], planned: Callable[[T], Planned[Any]], budget: Fraction, spent: SumCost
 ) -> T:
-    """What `make` plans with the largest fraction of at most `budget` that fits, to three digits.
+    """Plan with the largest budget of at most `budget` that fits next to `spent`, in three digits.
 
-    A pair that has nothing left, and is told apart all the same, is refused by name.
+    Raises an error that names the pair, if nothing is left of a pair that the workload separates.
     """
     for _ in range(_TIMES):
         made = make(budget)
@@ -38,14 +38,14 @@ def largest_fitting_plan(
         if missing <= 1:
             return made
         budget = rounded_down(budget / missing)
-        if budget < _NOTHING:  # what roundings left of some pair
+        if budget < _NOTHING:  # only rounding errors are left of some pair
             witness = max_ratio(together(cost, spent), mechanism.metric).witness
             raise nothing_left(mechanism.workload, mechanism.metric, witness or (0, 0))
     raise NotCertified("no budget is certain to fit beside what was spent", hints=["ask for fewer attributes at once"])
 
 
 def rounded_down(budget: Fraction) -> Fraction:
-    """A budget in per cent with three digits, not larger.
+    """Round a budget down to three digits.
 
     >>> rounded_down(Fraction(1, 3)), rounded_down(Fraction(1, 81))
     (Fraction(333, 1000), Fraction(123, 10000))
