@@ -15,8 +15,8 @@ Why the distribution is exact. All draws are independent.
 2.  Y = floor(X / (B 2^j)) has P(Y >= y) = P(X >= B 2^j y) = exp(-y 2^j / t) = exp(-y/s): geometric with scale s.
 3.  With a fair sign, and (minus, 0) rejected, so that 0 is not counted twice, Y becomes Z.
 4.  G counts the g >= 1 with u < exp(-g/B), u uniform on [0, 1). The first 63 bits w of u are compared with
-    T_g = floor(2^63 exp(-g/B)): w < T_g certainly means yes, and w > T_g certainly means no. If w = T_g (once in 10^16),
-    more bits of u are drawn until rational bounds of exp(-g/B) decide; they do, because it is irrational.
+    T_g = floor(2^63 exp(-g/B)): w < T_g implies yes, and w > T_g implies no. If w = T_g (once in 10^16), more bits of u
+    are drawn until rational bounds of exp(-g/B) decide; they do, because it is irrational.
     A table gives the T_g to compare with: numbers are put into buckets by the leading bits of 1 + w as a float64.
     Rounding to nearest is monotone, so a T_g in a later bucket than w is above w, and one in an earlier bucket is below
     it. A bucket holds at most one value of T_g, which is compared with w in integers (`_guide` checks this when it is

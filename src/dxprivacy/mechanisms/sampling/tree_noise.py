@@ -42,7 +42,7 @@ _FLOAT_TAIL = 72  # bits below the largest weight at which float rows end; the r
 _UNIT = 2.0**-53
 _FLOAT_BITS, _MORE_BITS = 53, 128
 _AT_ONCE = 1 << 21  # weights in one array
-_KNOWN = 0.5  # of T
+_KNOWN = 0.5  # largest uncertainty, relative to T, at which floats may decide
 _HARDLY = 86  # bits of the probability that the prepared tables leave a selection undecided
 _COARSE = 4  # tried precisions, each twice the one before
 
