@@ -41,7 +41,9 @@ def largest_fitting_plan(
         if budget < _NOTHING:  # only rounding errors are left of some pair
             witness = max_ratio(together(cost, spent), mechanism.metric).witness
             raise nothing_left(mechanism.workload, mechanism.metric, witness or (0, 0))
-    raise NotCertified("no budget is certain to fit beside what was spent", hints=["ask for fewer attributes at once"])
+    raise NotCertified(
+        "no budget could be certified to fit next to what was spent", hints=["ask for fewer attributes at once"]
+    )
 
 
 def rounded_down(budget: Fraction) -> Fraction:

@@ -163,9 +163,9 @@ class Planned(Facts, Generic[T]):
 def require_request(request: object) -> None:
     """Refuse request names that are blank or that no ledger could store."""
     if not isinstance(request, str) or (request and not request.strip()):
-        raise UsageError("a request is called by some letters", hints=['request="again"'])
+        raise UsageError("request must be a non-empty string", hints=['request="again"'])
     if any("\ud800" <= c <= "\udfff" for c in request):  # unpaired surrogates
-        raise UsageError("the name of a request has letters that no ledger can keep", hints=['request="again"'])
+        raise UsageError("the name of a request has characters that a ledger cannot store", hints=['request="again"'])
 
 
 def require_number(planned: int, records: int) -> None:

@@ -43,7 +43,7 @@ def read_kept(text: str, read: Callable[[str], T]) -> T:
     try:
         return read(text)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-        raise LedgerError("what was kept of a step is damaged") from None
+        raise LedgerError("the stored outcome of a step is damaged") from None
 
 
 class Unrecorded:

@@ -72,8 +72,8 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
         require_room(self.counted.largest, records, where="release")
         if self.measured.shifts is not None and records > (self.records or 0):
             raise UsageError(
-                f"the plan moves answers on purpose, for {self.records or 0:,} records, and there are {records:,}",
-                hints=[(f"--n-records {records}", "plans for that many"), ('method="optimal"', "moves nothing")],
+                f"the plan is biased for {self.records or 0:,} records, and there are {records:,}",
+                hints=[(f"--n-records {records}", "plans for that many"), ('method="optimal"', "has no bias")],
             )
         self.measured.prepare(self.scales)
         dry_run(self, records, ledger_reference)
@@ -171,7 +171,7 @@ def measure(how: object, asked: Workload, put: Stack) -> Measured:
         kind.how: kind for kind in (RowForRow, LeastSquares, KNormCounts, BlockMaxTables)
     }
     if not isinstance(how, str) or how not in kinds:
-        raise UsageError("the plan works its answers out in a way that this version does not know")
+        raise UsageError("the plan uses an estimator that this version does not know")
     return kinds[how](asked, put)
 
 

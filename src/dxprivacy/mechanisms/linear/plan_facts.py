@@ -64,7 +64,10 @@ class PlanFacts(Facts):
 
     def __post_init__(self) -> None:
         if max(self.scales, default=0.0) >= LARGEST_SCALE:
-            raise NotCertified("the noise would be larger than any answer", hints=["the policy is too strict for this"])
+            raise NotCertified(
+                "the smallest scale that keeps the policy exceeds any possible answer",
+                hints=["raise epsilon in the policy, or ask for wider groups"],
+            )
 
     @property
     def counted(self) -> Workload:

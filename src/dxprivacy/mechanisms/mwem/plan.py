@@ -125,7 +125,7 @@ def plan_mwem(
     scales = certified_scales(workload, metric, step_part(granted, count), ratios, steps=2 * count, spent=before)
     if scales.max() >= min(LARGEST_SCALE, max(workload.largest, 1) * max(n_records, 1) * 2.0**20):
         raise NotCertified(
-            f"{plural(count, 'round')} leave so little of the policy for each that the noise drowns every answer",
+            f"{plural(count, 'round')} leave so little of the policy for each that the noise exceeds every answer",
             hints=["fewer rounds, or a larger budget"],
         )
     selection = scales
@@ -133,7 +133,7 @@ def plan_mwem(
         common = float((scales[noisy] / spans[noisy]).max())
         selection = np.where(noisy, np.maximum(common * spans, scales), scales)
     if not fits_scores(2 * workload.largest * n_records, float(selection[noisy].min())):
-        raise TooLarge("the queries' numbers are too large to be chosen among exactly", hints=["use larger units"])
+        raise TooLarge("the queries' numbers are too large for exact selection", hints=["use larger units"])
     return MwemPlan(
         queries=asked,
         workload=workload,
@@ -172,7 +172,7 @@ def public_start(start: object, cells: int) -> Floats | None:
     try:
         given = np.array(start, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise UsageError("start must be numbers, one for each cell") from None
+        raise UsageError("start must be numbers, one for each possible record") from None
     if given.shape != (cells,) or not np.isfinite(given).all() or given.min() < 0 or not given.sum() > 0:
         raise UsageError(f"start needs {cells:,} numbers of at least 0, not all 0", hints=["leave start out: uniform"])
     given /= given.max()  # only proportions matter, and sums of huge numbers would overflow

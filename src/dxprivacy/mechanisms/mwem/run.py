@@ -88,7 +88,7 @@ def run_mwem(
         # Thm 3: needs |u(x) - u(x')| <= |A_ki - A_kj| for every row k; the plan's certificate bounds the largest.
         row = _whole(spend.step(plan.selection, plan.queries, f"round {turn} selection", choose), "row")
         if not 0 <= row < len(open_rows) or not open_rows[row]:
-            raise LedgerError(f"what was kept of round {turn} names an answer that was not to be chosen from")
+            raise LedgerError(f"the stored outcome of round {turn} names an answer that was not a candidate")
         cost = plan.measurement(row)
 
         def measure(_: LedgerReference, row: int = row, cost: LaplaceCost = cost) -> str:

@@ -285,7 +285,7 @@ def kept(counts: Ints, chances: Ints, entropy: Entropy) -> Ints:
     [0, 5]
     """
     if chances.shape != counts.shape or (chances < 0).any() or (chances > 1 << BITS).any():
-        raise ValueError("a probability is a whole number from 0 to 2^62 for each cell")
+        raise ValueError("each probability must be an integer from 0 to 2^62")
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     out = np.zeros(len(counts), dtype=np.int64)

@@ -111,7 +111,7 @@ class Tables:
 
     def __init__(self, cells: int) -> None:
         if cells < 2:
-            raise ValueError("a table that adds up to 0 has two cells at least")
+            raise ValueError("a table that adds up to 0 needs at least two bins")
         self.cells = cells
         self._of, self._upto = [1], [1]
 

@@ -128,7 +128,10 @@ def make_selection(
     proposed: Floats = np.array([certified_scale(Fraction(bound.upper), granted)])
     (scale,), _ = repaired(proposed, partial(_alike, found.workload), allowance, found.workload)
     if scale >= LARGEST_SCALE:
-        raise NotCertified("the noise would be larger than any score", hints=["the policy is too strict for this"])
+        raise NotCertified(
+            "the smallest scale that keeps the policy exceeds any possible score",
+            hints=["raise epsilon in the policy, or ask for wider groups"],
+        )
     known = metric.universe.max_records if n_records is None else _whole(n_records)
     selection = Selection(
         pick=wanted,

@@ -144,7 +144,7 @@ def route(cells: int, size: int, rows: int, spans: list[int], exponent: float, l
     weight.
     """
     if size > MOST_RECORDS:
-        raise _refusal(log_candidates, [f"{size:,} records are no small database."])
+        raise _refusal(log_candidates, [f"{size:,} records are too many for a small database."])
     work = log_candidates + math.log(rows)
     if not _chunks_fit(cells, size, rows):
         work = math.inf
@@ -195,6 +195,6 @@ def _refusal(log_candidates: float, details: list[str]) -> TooLarge:
         details=[*details, "Nothing spent, no data read."],
         hints=[
             ("alpha=0.5", "a larger alpha makes them fewer"),
-            ("mwem", "answers many queries over many cells"),
+            ("mwem", "answers many queries over many possible records"),
         ],
     )

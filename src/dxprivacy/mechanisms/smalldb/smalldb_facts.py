@@ -86,7 +86,7 @@ def entry_ranges(workload: Workload) -> tuple[tuple[int, int], ...]:
     """Return the least and the largest entry of each row over all possible records."""
     cells = workload.universe.cells
     if workload.rows * cells > MOST_ENTRIES * 10:
-        raise QueryError(f"{workload.rows:,} rows over {cells:,} cells are too many for a small database")
+        raise QueryError(f"{workload.rows:,} rows over {cells:,} possible records are too many for a small database")
     low = np.full(workload.rows, np.iinfo(np.int64).max)
     high = np.full(workload.rows, np.iinfo(np.int64).min)
     block = max(1, min(_BLOCK, MOST_ENTRIES // max(workload.rows, 1)))

@@ -230,7 +230,7 @@ def plan_synthesis(
         )
     if workload.proportional:
         raise QueryError(
-            "synthetic records are rows, of nobody: people cannot be counted in them",
+            "synthetic records are rows and belong to no person: people cannot be counted in them",
             hints=[("count …", "counts rows"), ("dxp plan …", "answers about people, with noise")],
         )
     task = _Task(

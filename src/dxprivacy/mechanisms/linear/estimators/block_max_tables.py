@@ -51,7 +51,7 @@ class BlockMaxTables(Measured):
         super().__init__(asked, queries)
         if asked.universe.absent is not None or asked.universe.people is not None:
             raise NotCertified(
-                "tables that are noised together need a public number of records, and nobody with several rows",
+                "block-max noise needs a public number of records, and one row for each person",
                 hints=['method="optimal"'],
             )
 
@@ -65,10 +65,12 @@ class BlockMaxTables(Measured):
         """One table per component of attributes that rows connect; every measured row is a bin of one."""
         found = tuple(_BlockTable.of(self, part) for part in components(self.asked.blocks, self.workload.blocks))
         if sum(len(table.counted) for table in found) != self.workload.rows:
-            raise NotCertified("tables together are cells that tell records apart: the number of all is public")
+            raise NotCertified(
+                "block-max noise is for counts that separate records: the number of all records is public"
+            )
         if len(found) < 2:
             raise NotCertified(
-                "one table has nothing to be noised together with",
+                "block-max noise needs at least two tables",
                 hints=[('method="k-norm"', "noise of one table that adds up")],
             )
         return found
@@ -137,7 +139,9 @@ class BlockMaxTables(Measured):
         for table in self.tables:
             mine = {scales[row] for row in table.counted.tolist()}
             if len(mine) > 1 or not all(_LEAST < s < math.inf for s in mine):
-                raise NotCertified("tables together have one positive scale each", hints=['method="optimal"'])
+                raise NotCertified(
+                    "block-max noise needs one positive scale for each table", hints=['method="optimal"']
+                )
             out += mine
         return out
 
@@ -145,7 +149,7 @@ class BlockMaxTables(Measured):
 def too_wide() -> NotCertified:
     """Return the error for noise with too many levels."""
     return NotCertified(
-        "tables that are noised together would need so wide a noise that its levels are too many",
+        "block-max noise would be so wide that its table of levels gets too long",
         hints=[('method="matrix"', "independent noise, of any scale")],
     )
 
@@ -163,21 +167,21 @@ class _BlockTable:
         asked = [whole.asked.blocks[b] for b in part.asked]
         counted = [whole.workload.blocks[b] for b in part.counted]
         if not counted:
-            raise NotCertified("counts nothing of what is asked", hints=['method="optimal"'])
+            raise NotCertified("no measured row belongs to these queries", hints=['method="optimal"'])
         cells = representatives([*asked, *counted], part.axes)
         if len(cells) > MOST_CELLS:
-            raise NotCertified("too many cells for tables together", hints=['method="optimal"'])
+            raise NotCertified("too many bins for block-max noise", hints=['method="optimal"'])
         rows = np.vstack([b.columns(cells) for b in counted])
         counts = ((rows == 0) | (rows == 1)).all() and all(b.unit == 1 for b in counted)
         if not counts or (rows.sum(axis=0) != 1).any() or (rows.sum(axis=1) != 1).any():
-            raise NotCertified("tables together count every cell of theirs once, and nothing else")
+            raise NotCertified("block-max noise needs tables that count every bin once, and nothing else")
         wanted = np.vstack([np.zeros((0, len(cells)), dtype=np.int64), *(b.columns(cells) for b in asked)])
         found = cls(
             rows_of(whole.asked, part.asked), rows_of(whole.workload, part.counted)[rows.argmax(axis=0)], wanted
         )
         if any(len(set(row)) > 2 for row in wanted.tolist()):
             raise NotCertified(
-                "tables together answer counts: rows with other numbers need noise of their own",
+                "block-max noise answers counts: rows with other numbers need independent noise",
                 hints=['method="optimal"'],
             )
         return found

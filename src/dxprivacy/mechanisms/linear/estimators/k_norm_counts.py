@@ -62,12 +62,12 @@ class NestedSums(KNormPart):
     ) -> None:
         super().__init__(*numbers)
         if count_representatives([*asked, *counted], axes) > MOST_CELLS:
-            raise NotCertified("too many cells for k-norm noise", hints=['method="optimal"'])
+            raise NotCertified("too many possible records for k-norm noise", hints=['method="optimal"'])
         cells = representatives([*asked, *counted], axes)
         rows = np.vstack([b.columns(cells) for b in counted])
         nest = nest_of(rows)
         if nest is None:
-            raise NotCertified("k-norm noise needs counts that are nested in one another, down to single cells")
+            raise NotCertified("k-norm noise needs a hierarchy of counts, down to single bins")
         self.nest, self._rows = nest, rows == 1
         self.most = min(max(_LONG / nest.depth, 100.0), 400.0)  # each level of a hierarchy has its own lookup tables
         self.wanted = np.vstack([np.zeros((0, len(cells)), dtype=np.int64), *(b.columns(cells) for b in asked)])
@@ -211,7 +211,7 @@ class Starred(KNormPart):
     ) -> None:
         super().__init__(*numbers)
         if len(self.counted) > MOST_ROWS:
-            raise NotCertified("too many cells for k-norm noise", hints=['method="matrix"'])
+            raise NotCertified("too many possible records for k-norm noise", hints=['method="matrix"'])
         self._asked, self._counted = asked, counted
         self._sizes = [int(classes_of(blocks, axis).max()) + 1 for axis in axes]
         place = {axis: k for k, axis in enumerate(axes)}
@@ -219,7 +219,7 @@ class Starred(KNormPart):
         self._wanted = [tuple(place[a] for a in t.attributes) for t in asked]
         self._starts = np.cumsum([0] + [b.rows for b in blocks[len(blocks) - len(counted) :]])
         if self._starts[1:].tolist() != np.cumsum([len(t.rows) for t in counted]).tolist():
-            raise NotCertified("k-norm noise of tables needs a row for each cell, and no others")
+            raise NotCertified("k-norm noise of tables needs a row for each bin, and no others")
         self.stars = [self._star(places) for places in self._places()]
         self._solved: tuple[tuple[float, ...], Reconstruction] | None = None
 
@@ -232,7 +232,7 @@ class Starred(KNormPart):
             elif out and self._tables[out[-1][0]].attributes[0] in table.attributes:
                 out[-1].append(k)
             else:
-                raise NotCertified("k-norm noise needs tables behind the margin that they share")
+                raise NotCertified("k-norm noise needs every table after the margin that it shares")
         return out
 
     def _star(self, places: Sequence[int]) -> _OneStar:
@@ -261,7 +261,7 @@ class Starred(KNormPart):
         for k in range(len(self._tables)):
             mine = {scales[row] for row in self.counted[self._starts[k] : self._starts[k + 1]].tolist()}
             if len(mine) > 1:
-                raise NotCertified("k-norm noise of tables needs one scale for all cells of a table")
+                raise NotCertified("k-norm noise of tables needs one scale for all bins of a table")
             out.append(mine.pop())
         return out
 
@@ -349,7 +349,7 @@ class KNormCounts(Measured):
         if alone and len(alone) == len(found):
             raise alone[0].why
         if sum(len(part.counted) for part in found) != self.workload.rows:
-            raise NotCertified("k-norm noise is for counts that tell records apart: the number of all is public")
+            raise NotCertified("k-norm noise is for counts that separate records: the number of all records is public")
         return found
 
     def distributions(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
@@ -445,7 +445,7 @@ def part_of(whole: Measured, part: Component) -> KNormPart:
     mine, theirs = [asked.blocks[b] for b in part.asked], [counted.blocks[b] for b in part.counted]
     numbers = rows_of(asked, part.asked), rows_of(counted, part.counted)
     if not theirs:
-        raise NotCertified("counts nothing of what is asked", hints=['method="optimal"'])
+        raise NotCertified("no measured row belongs to these queries", hints=['method="optimal"'])
     try:
         if any(b.unit != 1 for b in theirs):
             raise NotCertified("k-norm noise is that of counts")

@@ -218,9 +218,9 @@ class LeastSquares(Measured):
         """
         pieces = self._pieces(scales)
         if pieces is None or not tells(given, pieces, self._base):
-            raise NotCertified("the plan's reconstruction does not tell what is asked")
+            raise NotCertified("the plan's reconstruction does not give the workload")
         if (given.variances(noises_of(scales)) > self._least(scales) * (1 + _AS_WELL)).any():
-            raise NotCertified("the plan's reconstruction tells what is asked with more noise than the plan says")
+            raise NotCertified("the plan's reconstruction has more noise than the plan states")
         self._carried = (tuple(scales), given)
 
     @property
@@ -334,7 +334,7 @@ class _AsItIs(Solution):
         super().__init__(whole, part, noises)
         mine, theirs = ([[p.tolist() for p in b.parts()] for b in side] for side in (self.asked, self.counted))
         if mine != theirs:
-            raise NotCertified("too many cells for least squares", hints=['method="optimal"'])
+            raise NotCertified("too many possible records for least squares", hints=['method="optimal"'])
 
     def variances(self) -> Floats:
         return self.noises

@@ -193,7 +193,7 @@ class RowForRow(Measured):
     def __init__(self, asked: Workload, queries: Stack) -> None:
         super().__init__(asked, queries)
         if self.workload.rows != asked.rows or any(a.recipe.single is None for a in asked.answers):
-            raise QueryError("rows that stand for others are as many as those")
+            raise QueryError("a biased plan needs one measured row for each row of the workload")
 
     @cached_property
     def _steps(self) -> tuple[Fraction, ...]:

@@ -72,7 +72,10 @@ def compare_methods(task: Task) -> list[ComparedMethod]:
             and maker.applies(task)
             and not maker.in_auto(task)
         ):
-            refused[maker.name] = (f"too many rows to try beside the others; --method {maker.name} does", 0.0)
+            refused[maker.name] = (
+                f"too many rows to try next to the other methods; --method {maker.name} tries it",
+                0.0,
+            )
             continue
         own = None if maker.instead is None else found.get("optimal", next(iter(found.values())))[0]
         try:

@@ -67,7 +67,7 @@ class Maker:
         if self.propose is not None:
             return self.propose(task)
         if self.instead is None:
-            raise TypeError("a maker proposes something")
+            raise TypeError("a maker needs `propose` or `instead`")
         return self.instead(task, own)
 
 

@@ -288,7 +288,9 @@ def _require_rows(workload: Workload, n_records: int | None) -> None:
         if workload.universe.people is not None:
             raise QueryError(
                 "the error of a mean depends on how many rows there are, which is private: say how many people",
-                hints=[("--people 1000", "of people: in Python n_records=…, how many rows of theirs count at most")],
+                hints=[
+                    ("--people 1000", "the number of people; in Python n_records=…, the largest number of their rows")
+                ],
             )
         raise QueryError(
             "the error of a mean depends on the number of records, which is public",

@@ -174,7 +174,7 @@ def _lengths(query: Count | Density, places: Reference, metric: Metric) -> str:
     if query.lengths:
         name = "blur" if isinstance(query, Count) else "width"
         raise QueryError(
-            f"{places.name} lies in a plane, where nobody says how long km, m and miles are",
+            f"{places.name} lies in a plane whose unit of length is not known: km, m and miles cannot be used",
             where=f"query “{query}”",
             hints=[(f"{name} N", "without a unit: in that of the coordinates")],
         )

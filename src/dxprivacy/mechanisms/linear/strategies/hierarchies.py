@@ -128,7 +128,7 @@ def _agreeing(workload: Workload, part: Component, under: Policed, importance: F
         return _Counted(shared.queries, shared.scales, shared.name)
     if not 2 <= count_representatives(blocks, part.axes) <= MOST_CELLS:
         raise NotCertified(
-            "k-norm noise needs queries along one attribute, or tables, or few cells",
+            "k-norm noise needs queries along one attribute, or tables, or few possible records",
             hints=[('method="matrix"', "independent noise")],
         )
     cells = SeparatedRecords.bare(blocks)
@@ -229,7 +229,7 @@ def _nested(
     found = consistent(OrderedFit(gram[np.ix_(order, order)], reach, limit, borders), watch)
     if found is None:
         raise NotCertified(
-            "found no nested counts: on a line, counts up to each value with noise of their own are as good as it gets",
+            "found no hierarchy of counts: on a line, prefix counts with independent noise are best",
             hints=[('method="matrix"', "independent noise")],
         )
     back = np.argsort(order)
@@ -247,11 +247,11 @@ def _order(
         return np.arange(count), count - 1, float(alone.epsilon * budget)
     paired = cells.paired(metric, budget, spent)
     if paired.limits is None or paired.public or not (paired.limits > 0).all():
-        raise NotCertified("too many pairs, or pairs of which nothing is left, for k-norm noise")
+        raise NotCertified("too many pairs for k-norm noise, or pairs with no budget left")
     try:
         problem = StrategyProblem(gram, paired.first, paired.second, paired.limits)
     except UsageError:
-        raise NotCertified("cells that only public differences join") from None
+        raise NotCertified("only public differences connect some possible records") from None
     known = threshold(problem)
     if known is None:
         raise NotCertified(

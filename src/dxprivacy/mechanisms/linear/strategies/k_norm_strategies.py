@@ -192,7 +192,7 @@ def propose(workload: Workload, metric: Metric, budget: Fraction, *, spent: Cost
         rows = query.on(workload.universe)
         alone = max_ratio(BlockMaxCost(rows, np.ones(rows.rows)), metric).upper
         if not 0 < alone < float("inf"):
-            raise NotCertified("tables together are for what a policy neither forbids nor calls public")
+            raise NotCertified("block-max noise is for differences that the policy neither forbids nor makes public")
         least = np.full(rows.rows, round_up(Fraction(alone) / budget))
         fits, _ = repaired(least, partial(BlockMaxCost, rows), Allowance(metric, budget, spent), workload)
         if fits[0] < _HARDLY_ANY:

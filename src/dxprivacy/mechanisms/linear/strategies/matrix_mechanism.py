@@ -382,5 +382,5 @@ def query_of(block: Block) -> Asked:
     if isinstance(block, AlongAxis):
         return Steps.from_rows(names[block.axis], block.matrix, block.unit)
     if block.rows * block.universe.size > 5_000_000:
-        raise NotCertified("too many entries for a plan with other rows")
+        raise NotCertified("too many entries for a strategy")
     return MatrixQuery(block.dense(), block.unit)

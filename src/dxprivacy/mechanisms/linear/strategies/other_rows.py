@@ -45,7 +45,7 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
     )
     if found is None:
         raise NotCertified(
-            "found no other rows to count: queries that share attributes must be tables, or tell few cells apart",
+            "found no strategy: queries that share attributes must be tables, or separate few possible records",
             hints=[("several plans", "one for each kind of query"), ('method="optimal"', "counts what was asked")],
         )
     yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
@@ -105,7 +105,8 @@ def _require_k_norm(task: Task) -> None:
     if universe.people is not None or task.workload.proportional:
         raise NotCertified("k-norm noise is for rows, not for people with several rows or maps", hints=[other])
     raise NotCertified(
-        "k-norm noise needs several answers: along one attribute, in tables, or about few cells", hints=[other]
+        "k-norm noise needs several answers: along one attribute, in tables, or about few possible records",
+        hints=[other],
     )
 
 
@@ -135,7 +136,7 @@ def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
         yield Proposal(np.zeros(task.workload.rows))
         return
     if all(part.cells is None for part in parts):
-        raise NotCertified("too many cells for a biased plan", hints=['method="optimal"'])
+        raise NotCertified("too many possible records for a biased plan", hints=['method="optimal"'])
     if task.loss.absolute and any(len(part.rows) > 1 for part in parts):
         raise NotCertified(
             "the least absolute error with bias is known only for queries that share no pair of records",

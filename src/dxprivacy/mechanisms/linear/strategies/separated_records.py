@@ -133,13 +133,13 @@ class SeparatedRecords:
     def query(self, rows: Ints, factor: Fraction) -> Asked:
         """Return rows over the separated possible records as a query; raises if a row is nonzero at `absent`."""
         if self.universe.absent is not None and rows[:, -1].any():
-            raise NotCertified("rows that count the absent", hints=["this is a bug: please report it"])
+            raise NotCertified("a measured row counts absent records", hints=["this is a bug: please report it"])
         if len(self.axes) <= 1:
             along = self.axes[0] if self.axes else 0  # constant rows lie along any attribute
             classes = self.classes[0] if self.axes else np.zeros(self.universe.shape[0], dtype=np.int64)
             return Steps.from_rows(self.universe.names[along], rows[:, classes], factor)
         if len(rows) * self.universe.cells > _MOST_ENTRIES:
-            raise NotCertified("too many entries for a plan with other rows", hints=['method="optimal"'])
+            raise NotCertified("too many entries for a strategy", hints=['method="optimal"'])
         return MatrixQuery(rows[:, self._place], factor)
 
     @cached_property
