@@ -16,9 +16,9 @@ from dxprivacy.privacy.repair import Allowance, together
 from dxprivacy.privacy.search.max_ratio import max_ratio
 
 T = TypeVar("T")
-_TIMES = 12
-_DIGITS = 3
-_NOTHING = Fraction(1, 1 << 20)
+_MAX_ITERATIONS = 12
+_SIGNIFICANT_DIGITS = 3
+_SMALLEST_BUDGET = Fraction(1, 1 << 20)
 
 
 def largest_fitting_plan(
@@ -28,7 +28,7 @@ def largest_fitting_plan(
 
     Raises an error that names the pair, if nothing is left of a pair that the workload separates.
     """
-    for _ in range(_TIMES):
+    for _ in range(_MAX_ITERATIONS):
         made = make(budget)
         mechanism = planned(made)
         cost = mechanism.whole_cost
@@ -38,7 +38,7 @@ def largest_fitting_plan(
         if missing <= 1:
             return made
         budget = rounded_down(budget / missing)
-        if budget < _NOTHING:  # only rounding errors are left of some pair
+        if budget < _SMALLEST_BUDGET:  # only rounding errors are left of some pair
             witness = max_ratio(together(cost, spent), mechanism.metric).witness
             raise nothing_left(mechanism.workload, mechanism.metric, witness or (0, 0))
     raise NotCertified(
@@ -52,7 +52,7 @@ def rounded_down(budget: Fraction) -> Fraction:
     >>> rounded_down(Fraction(1, 3)), rounded_down(Fraction(1, 81))
     (Fraction(333, 1000), Fraction(123, 10000))
     """
-    step = Fraction(1, 10**_DIGITS)
-    while budget < step * 10 ** (_DIGITS - 1):
+    step = Fraction(1, 10**_SIGNIFICANT_DIGITS)
+    while budget < step * 10 ** (_SIGNIFICANT_DIGITS - 1):
         step /= 10
     return step * int(budget / step)

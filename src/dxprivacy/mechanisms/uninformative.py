@@ -58,9 +58,9 @@ def map_warnings(plan: PlanFacts) -> list[str]:
             what = "no width helps: it takes more records, a larger --budget or a larger ε"
         many = f"at most {poor.clear:,}" if poor.clear else "none"
         out.append(
-            f"uninformative map: {short(str(poor.query), _WORDS)}: ± {digits(poor.half_width)} a cell, and with "
-            f"{poor.records:,} records{guessed} {many} of {plural(poor.cells, 'cell')} can hold enough to stand out of "
-            f"it; {what}"
+            f"uninformative map: {short(str(poor.query), _WORDS)}: ± {digits(poor.half_width)} a grid cell, and with "
+            f"{poor.records:,} records{guessed} {many} of {plural(poor.cells, 'grid cell')} can hold enough to stand "
+            f"out of it; {what}"
         )
     return out
 

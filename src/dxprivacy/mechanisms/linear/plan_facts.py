@@ -1,6 +1,4 @@
-"""The contents of a plan: noise scales, certificate and expected errors. Computing them reads no data and costs
-nothing.
-"""
+"""The facts of a plan: noise scales, certificate and expected errors. They cost nothing and need no data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -95,7 +95,7 @@ def _log_binomial(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-# -- Tables of whole numbers that add up to 0 --------------------------------------------------------------------------
+# -- Tables of integers that add up to 0 -------------------------------------------------------------------------------
 
 
 _WORD = 16  # bytes of a small uniform number: a second draw has probability 2^-64

@@ -45,7 +45,7 @@ class SmallDb(OneLine):
     counts: Ints
 
     def in_short(self) -> str:
-        return f"{plural(self.plan.size, 'record')} in {plural(len(self.counts), 'cell')}"
+        return f"{plural(self.plan.size, 'record')} in {plural(len(self.counts), 'possible record')}"
 
     @property
     def weights(self) -> Floats:

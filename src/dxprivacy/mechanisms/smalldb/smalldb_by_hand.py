@@ -25,7 +25,8 @@ def smalldb(
 ) -> SmallDb:
     """Draw a small database that answers the queries almost like the data, without a ledger.
 
-    `alpha` is the error of the best database of its size, as a fraction of n; None takes the size with the least bound.
+    `alpha` bounds the error of the best database of its size, as a fraction of n; None takes the size with the least
+    bound.
 
     >>> from dxprivacy import metrics
     >>> small = smalldb([[1, 1, 0, 0], [0, 1, 1, 0]], metrics.constant(4, 1), [100, 200, 300, 400], alpha=0.3)

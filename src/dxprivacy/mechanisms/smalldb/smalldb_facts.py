@@ -208,7 +208,7 @@ class SmallDbFacts(Facts):
 
     @property
     def alpha(self) -> float:
-        """The error of the best database of this size, as a fraction of n and of each row's range."""
+        """A bound on the error of the best database of this size, as a fraction of n and of each row's range."""
         return alpha_of(self.size, len(self.rows.weights))
 
     @property

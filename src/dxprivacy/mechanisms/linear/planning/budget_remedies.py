@@ -244,8 +244,8 @@ def least_factor(make: Callable[[Fraction], P]) -> Solved[P]:
 def _least(
     make: Callable[[Fraction], P], most: Fraction, top: P, too_little: Fraction | None, targets: int
 ) -> Solved[P]:
-    """Bisection: first down from what a plan uses, then between the least amount that is enough and the largest that is
-    not.
+    """Bisection, after a first step down to what the plan uses; returns the least amount that was found to
+    be enough.
     """
     wanted = _met(top)
     enough, plan = most, top
@@ -277,7 +277,7 @@ def _met(plan: PlanFacts) -> frozenset[int]:
 
 
 def _next(enough: Fraction, too_little: Fraction | None, plan: PlanFacts) -> Fraction | None:
-    """The next amount to try: what the plan uses, if that is less; otherwise the middle of the bracket."""
+    """The next amount to try: what the plan uses, if that is clearly less; otherwise the middle of the bracket."""
     if too_little is not None and enough <= too_little * _CLOSE:
         return None
     used = three_digits(Fraction(plan.certificate.ratio) / plan.budget * enough)

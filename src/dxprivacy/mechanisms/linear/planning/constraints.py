@@ -97,7 +97,7 @@ class ConstraintSearch:
         return np.concatenate(first), np.concatenate(second)
 
     def short(self, scales: Floats, many: int) -> tuple[Pool, float]:
-        """Return about `many` most violated pairs, in falling order, and the largest ratio of load to limit (0 if
+        """Return up to 2 `many` most violated pairs, in falling order, and the largest ratio of load to limit (0 if
         none).
         """
         cost = LaplaceCost(self.workload, scales)

@@ -193,9 +193,7 @@ def _same_scale(task: Task) -> Iterator[Proposal]:
 
 
 def _table_by_table(task: Task) -> Iterator[Proposal]:
-    """One scale for each table, if there are too many pairs: a stricter system adds up the tables' needs along each
-    attribute.
-    """
+    """One scale for each table, if there are too many pairs, from the sum of the tables' needs along each attribute."""
     next(_same_scale(task))  # raises if nothing is left of a pair
     system = constraints_by_direction(task.workload, task.metric, task.budget)
     w, _ = _least_loss(task, system)

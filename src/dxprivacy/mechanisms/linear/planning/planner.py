@@ -76,7 +76,7 @@ def planned_with_proportional(task: Task, choose: Callable[[Task], Candidate]) -
 
 
 def _scales(task: Task, proportional: "list[_Whole]", beside: float) -> Floats:
-    """Scales of proportional costs: parts of the budget as cube roots of their errors, next to the part `beside` of the
+    """Scales of proportional costs: parts of the budget as cube roots of their errors; `beside` is the root of the
     rows.
     """
     scales, together = np.zeros(task.workload.rows), beside + math.fsum(whole.root for whole in proportional)

@@ -148,10 +148,11 @@ def map_with_width(query: Density, metric: Metric, budget: Fraction, records: in
     area = sides[1] * max(sides[0], sides[1] / 100)
     if not 0 < area < math.inf or not per > 0:
         return query
-    noise = _LESS * math.sqrt(2) * float(SLOPE) * area * groups / (per * records)  # of a cell, times width and its area
+    # Of a grid cell, times width and area.
+    noise = _LESS * math.sqrt(2) * float(SLOPE) * area * groups / (per * records)
     every = None if query.every is None else float(query.every)
     wide = math.cbrt(4 * noise) if every is None else noise / every**2
-    least = 1.6 * math.sqrt(area / MOST_ON_MAP)  # so that cells of one width fit, also after rounding
+    least = 1.6 * math.sqrt(area / MOST_ON_MAP)  # so that grid cells of this width fit after rounding
     return _with_cells(replace(query, width=_one_two_five(min(max(wide, least), sides[1] / 10))), metric)
 
 

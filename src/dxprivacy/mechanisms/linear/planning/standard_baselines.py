@@ -50,7 +50,7 @@ from dxprivacy.universe.workload import Workload
 
 MOST_ROWS = 400  # of one query, to search for the best plan of standard DP; with more, each table has one scale
 MOST_TOGETHER = 1_500  # rows of all queries in that search; with more, each table has one scale
-MOST_QUERIES = 40  # likewise
+MOST_QUERIES = 40  # queries in that search; with more, each table has one scale
 _MOST = 1e300
 MOST_RECORDS = 300  # distinct records for spreads and soft borders: standard DP separates any two of them
 
@@ -155,14 +155,14 @@ def baselines(ours: Ours) -> Baselines:
         gain = min(plain.gain, _gain(ours, a, on_rows, best))
         found[a.number] = PlainQuery(plain.epsilon, near.pair, gain, tuple(a.rows), plain.scales, plain.large)
     if 0 < ours.worst_epsilon < math.inf:  # at infinite epsilon standard DP needs no noise: nothing is compared
-        for a, errors in _at_our_worst(ours, [a for a in noisy if a.number in at], at):
+        for a, errors in _at_worst_case(ours, [a for a in noisy if a.number in at], at):
             for k, error in zip(a.answers, errors, strict=True):
                 worst[k] = error
     nothing = PlainQuery(math.inf, None, math.inf)
     return Baselines(tuple(found.get(a.number, nothing) for a in alone), tuple(strict), tuple(worst))
 
 
-def _at_our_worst(
+def _at_worst_case(
     ours: Ours, queries: Sequence[_Alone], at: "dict[int, _ErrorsAt]"
 ) -> Iterator[tuple[_Alone, Sequence[ErrorOf]]]:
     """Yield the errors of every query at its part of the worst-case ε, divided in the best way for standard DP (see

@@ -54,7 +54,7 @@ def applies(workload: Workload, metric: Metric) -> bool:
     """Whether some component lies along one attribute with few possible records, or consists of tables."""
     if workload.universe.absent is not None or workload.proportional:
         return False
-    return any(_may_agree(workload, part) for part in _components(workload, metric))
+    return any(_may_use_k_norm(workload, part) for part in _components(workload, metric))
 
 
 def _components(workload: Workload, metric: Metric) -> list[Component]:
@@ -63,7 +63,7 @@ def _components(workload: Workload, metric: Metric) -> list[Component]:
     return [sharing_a_budget(parts)] if len(parts) > 1 and present(metric).axes is None else parts
 
 
-def _may_agree(workload: Workload, part: Component) -> bool:
+def _may_use_k_norm(workload: Workload, part: Component) -> bool:
     blocks = [workload.blocks[b] for b in part.asked]
     few = 2 <= count_representatives(blocks, part.axes) <= MOST_CELLS
     return few or (len(part.axes) > 1 and tables_in(blocks, ()) is not None)
@@ -91,7 +91,7 @@ def propose(workload: Workload, under: Policed, importance: Floats, own_scales: 
     why: NotCertified | None = None
     for part in parts:
         try:
-            found.append(_agreeing(workload, part, under, importance))
+            found.append(_with_k_norm(workload, part, under, importance))
         except NotCertified as refused:
             found.append(None)
             why = why or refused
@@ -118,7 +118,7 @@ class _Counted:
     name: str
 
 
-def _agreeing(workload: Workload, part: Component, under: Policed, importance: Floats) -> _Counted:
+def _with_k_norm(workload: Workload, part: Component, under: Policed, importance: Floats) -> _Counted:
     blocks = [workload.blocks[b] for b in part.asked]
     tables = tables_in(blocks, ()) if len(part.axes) > 1 else None
     if tables is not None:

@@ -63,7 +63,7 @@ def by_k_norm_noise(task: Task, own: Candidate) -> Iterator[Proposal]:
     _require_k_norm(task)
     refusals: list[NotCertified] = []
     made = False
-    for proposed in (_in_one_distribution, _agreeing):
+    for proposed in (_block_max, _hierarchical):
         try:
             found = proposed(task, own)
         except NotCertified as refused:
@@ -76,14 +76,14 @@ def by_k_norm_noise(task: Task, own: Candidate) -> Iterator[Proposal]:
         raise refusals[0]
 
 
-def _in_one_distribution(task: Task, own: Candidate) -> Proposal | None:  # noqa: ARG001
+def _block_max(task: Task, own: Candidate) -> Proposal | None:  # noqa: ARG001
     if not block_max_proposals.applies(task.workload, task.metric):
         return None
     tables = block_max_proposals.propose(task.workload, task.metric, task.budget, spent=task.spent)
     return Proposal(tables.scales, measured=tables.measured, about=tables.about)
 
 
-def _agreeing(task: Task, own: Candidate) -> Proposal | None:
+def _hierarchical(task: Task, own: Candidate) -> Proposal | None:
     if not hierarchies.applies(task.workload, task.metric):
         return None
     under = hierarchies.Policed(task.metric, task.budget, task.spent, task.watch, task.effort)
