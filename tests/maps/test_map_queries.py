@@ -144,7 +144,7 @@ def test_lengths_are_kilometers_where_the_policy_measures_on_the_earth(earth, pl
     asked = dx.plan(["density home width 20", "count by state blur 10"], earth.metric, n_records=1000).queries
     assert [str(q) for q in asked.queries] == ["density home width 20 km", "count by state blur 10 km"]
     for query in ("density home width 20 km", "count by side blur 500 m"):
-        with pytest.raises(QueryError, match="lies in a plane, where nobody says how long km, m and miles are"):
+        with pytest.raises(QueryError, match="lies in a plane whose unit of length is not known"):
             dx.plan(query, plane.metric, n_records=1000)
 
 

@@ -71,5 +71,5 @@ def test_as_many_bytes_are_drawn_whatever_comes_out(cells):
 
 
 def test_a_table_has_two_cells_at_least():
-    with pytest.raises(ValueError, match="two cells"):
+    with pytest.raises(ValueError, match="two bins"):
         Tables(1)

@@ -1,7 +1,7 @@
-"""The largest budget that fits beside what was spent: what whoever comes to a ledger late can still do.
+"""Find the largest budget that still fits into a ledger, by fixed-point iteration on the certified overshoot.
 
-The outcome is the plan that the same budget makes without a ledger at hand, so that the command that shows it and the
-one that carries it out mean the same thing, today and when it is repeated.
+The result is the plan that the same budget makes without a ledger. So the command that shows it and the command that
+executes it mean the same plan, also when it is repeated later.
 """
 
 from collections.abc import Callable
@@ -16,19 +16,19 @@ from dxprivacy.privacy.repair import Allowance, together
 from dxprivacy.privacy.search.max_ratio import max_ratio
 
 T = TypeVar("T")
-_TIMES = 12
-_DIGITS = 3
-_NOTHING = Fraction(1, 1 << 20)
+_MAX_ITERATIONS = 12
+_SIGNIFICANT_DIGITS = 3
+_SMALLEST_BUDGET = Fraction(1, 1 << 20)
 
 
 def largest_fitting_plan(
     make: Callable[[Fraction], T], planned: Callable[[T], Planned[Any]], budget: Fraction, spent: SumCost
 ) -> T:
-    """What `make` plans with the largest fraction of at most `budget` that fits, to three digits.
+    """Plan with the largest budget of at most `budget` that fits next to `spent`, in three digits.
 
-    A pair that has nothing left, and is told apart all the same, is refused by name.
+    Raises an error that names the pair, if nothing is left of a pair that the workload separates.
     """
-    for _ in range(_TIMES):
+    for _ in range(_MAX_ITERATIONS):
         made = make(budget)
         mechanism = planned(made)
         cost = mechanism.whole_cost
@@ -38,19 +38,21 @@ def largest_fitting_plan(
         if missing <= 1:
             return made
         budget = rounded_down(budget / missing)
-        if budget < _NOTHING:  # what roundings left of some pair
+        if budget < _SMALLEST_BUDGET:  # only rounding errors are left of some pair
             witness = max_ratio(together(cost, spent), mechanism.metric).witness
             raise nothing_left(mechanism.workload, mechanism.metric, witness or (0, 0))
-    raise NotCertified("no budget is certain to fit beside what was spent", hints=["ask for fewer attributes at once"])
+    raise NotCertified(
+        "no budget could be certified to fit next to what was spent", hints=["ask for fewer attributes at once"]
+    )
 
 
 def rounded_down(budget: Fraction) -> Fraction:
-    """A budget in per cent with three digits, not larger.
+    """Round a budget down to three digits.
 
     >>> rounded_down(Fraction(1, 3)), rounded_down(Fraction(1, 81))
     (Fraction(333, 1000), Fraction(123, 10000))
     """
-    step = Fraction(1, 10**_DIGITS)
-    while budget < step * 10 ** (_DIGITS - 1):
+    step = Fraction(1, 10**_SIGNIFICANT_DIGITS)
+    while budget < step * 10 ** (_SIGNIFICANT_DIGITS - 1):
         step /= 10
     return step * int(budget / step)

@@ -1,9 +1,9 @@
-"""A planned mechanism: a value made without data, that says what it would cost and can be carried out.
+"""Planned mechanisms: values made without data, which state their cost and can be executed.
 
-Every mechanism that spends is a package of its own: its facts hold what is known before anything is spent (cost,
-certificate, expected error), `run` what is done with the data, and `plan` the value that joins both and how it is made.
-All of them are executed in one way (`Session.execute`): nothing is counted or drawn but inside a step whose cost
-`spend` has reserved.
+Every mechanism that spends budget is a package of its own. Its facts hold what is known before anything is spent (cost,
+certificate, expected error); `run` holds what is done with the data; and `plan` holds the value that joins both, and
+how it is made. All of them are executed in one way (`Session.execute`): data is counted and noise drawn only inside a
+step whose cost `spend` has reserved.
 """
 
 from abc import ABC, abstractmethod
@@ -24,31 +24,31 @@ from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import OneLine, percent, plural
 
-# -- What is known of everything that spends before it is carried out: its proof, its name, its policy.  No data -------
+# -- Facts of a mechanism before it is executed: certificate, name and policy; no data ---------------------------------
 
 
 class Facts(OneLine, ABC):
-    """What is known of everything that spends, before it is carried out.  It holds no data and costs nothing."""
+    """The facts of a mechanism that are known before it is executed. They hold no data and cost nothing."""
 
     metric: Metric
-    workload: Workload  # the rows that were asked for
-    budget: Fraction  # of the policy, at most, for all its steps together
+    workload: Workload  # the workload's rows
+    budget: Fraction  # upper bound of the policy's fraction for all steps together
     title: str  # of the policy
     dataset: str
 
     @property
     @abstractmethod
     def request(self) -> str:
-        """Its own name: a digest of everything that matters to what comes out."""
+        """The identifier: a digest of everything that affects the outcome."""
 
     @property
     @abstractmethod
     def certificate(self) -> Certificate:
-        """The proof that its costs keep the policy; computed from the very scales, never carried along."""
+        """The proof that its costs keep the policy. It is always computed from the scales that are used."""
 
     @property
     def granted(self) -> Fraction:
-        """What the certificate has to stay within: the budget, or of several equal steps the part of one."""
+        """The bound on the certificate's ratio: the budget, or the part of one step if there are several equal ones."""
         return self.budget
 
     @property
@@ -62,10 +62,10 @@ class Facts(OneLine, ABC):
 
     @abstractmethod
     def payload(self) -> dict[str, Any]:
-        """For JSON: what its files say of it."""
+        """Return the JSON fields that its files share."""
 
     def policy_facts(self) -> dict[str, Any]:
-        """For JSON: the policy it was planned for, and its possible records."""
+        """Return the JSON fields of the policy and its possible records."""
         return {
             "policy": {
                 "title": self.title,
@@ -84,72 +84,72 @@ T = TypeVar("T")
 Count: TypeAlias = Callable[[], Histogram]
 """Counts the data: called once, inside a reserved step."""
 Progress: TypeAlias = Callable[[int, int], None]
-"""Told the step and how many there are; never anything about data."""
+"""Called with the step and the number of steps; never with anything about data."""
 SYNTHESIS = "plan was made", "session.plan_synthesis(…)"
 
 
 class Planned(Facts, Generic[T]):
-    """Facts that can be carried out, with an outcome T."""
+    """Facts that can be executed, with an outcome T."""
 
-    told: ClassVar[tuple[str, str]]  # what was done to make one, and by what, for whoever holds a wrong one
-    in_steps: ClassVar[bool] = False  # whether its entries in a ledger are steps with names of their own
+    told: ClassVar[tuple[str, str]]  # for errors: what was made, and the call that makes it
+    in_steps: ClassVar[bool] = False  # whether its ledger entries are steps with names of their own
 
     def entry_name(self, request: str) -> str:
-        """What its entry in a ledger is called; of one in steps, what the names of all its entries begin with."""
+        """Return the name of its ledger entry; for several steps, the common prefix of their names."""
         require_request(request)
-        if self.in_steps:  # one word, by which the ledger shows the steps of a run together
+        if self.in_steps:  # one word, by which the ledger groups the steps of a run
             return f"synth-{self.request[:16]}" + (f"-{quote(request, safe='')}" if request else "")
         return f"{self.request[:16]} {request}".strip()
 
     @property
     def asks(self) -> tuple[tuple[int, ...], ...]:
-        """Attributes to count by, one set for each of its tables; all of them, where a mechanism does not say."""
+        """The attributes to count by, one tuple for each of its tables; by default all attributes."""
         return (tuple(range(len(self.metric.universe.shape))),)
 
     @property
     def asks_people(self) -> tuple[tuple[int, ...], ...]:
-        """Attributes by which to tell whose rows they are, one set for each table of people; mostly none."""
+        """The attributes by which to count people, one tuple for each table of people; usually none."""
         return ()
 
     @property
     def steps(self) -> int:
-        """How many there are."""
+        """The number of steps."""
         return 1
 
     @property
     def entries(self) -> int:
-        """How many entries of a ledger it comes to, once it was carried out."""
+        """The number of ledger entries after execution."""
         return self.steps
 
     def cost_of_steps(self, steps: int) -> RowsCost | None:  # noqa: ARG002
-        """Not less than the cost of so many of its steps, whatever they find; None where one step is all."""
+        """An upper bound on the cost of this many steps, whatever they find; None if there is only one step."""
         return None
 
     @property
     def all_steps(self) -> RowsCost | None:
-        """Not less than the cost of all its steps together; None where one step is all."""
+        """An upper bound on the cost of all steps together; None if there is only one step."""
         return self.cost_of_steps(self.steps)
 
     @property
     def reserved(self) -> RowsCost | None:
-        """What its one step will cost, for those who tell in advance; None where that depends on what is found."""
+        """The cost of its only step, if known in advance; None if it depends on what is found."""
         return None
 
     @property
     def whole_cost(self) -> RowsCost | None:
-        """Not less than everything it will spend; None where it spends nothing."""
+        """An upper bound on everything that it will spend; None if it spends nothing."""
         return self.reserved if self.all_steps is None else self.all_steps
 
     def uninformative(self, records: int | None = None) -> str:  # noqa: ARG002
-        """Say in words if all that it would tell of so many records is uninformative; empty otherwise."""
+        """Return a warning if the whole outcome would be uninformative for this number of records; otherwise empty."""
         return ""
 
     @abstractmethod
     def dry_run(self, records: int, ledger_reference: LedgerReference) -> None:
-        """Refuse whatever can be refused from public numbers, before anything is spent."""
+        """Raise whatever can be known to fail from public numbers, before anything is spent."""
 
     def by_hand(self, counts: object, *, noise: Noise | None = None, progress: Progress | None = None) -> T:
-        """The researcher's view: carry it out on a histogram, without a ledger; never more than the budget."""
+        """Execute on a histogram, without a ledger (for researchers); spends at most the budget."""
         universe = self.metric.universe
         histogram = counts if isinstance(counts, Histogram) else Histogram.of(universe, counts)
         spend = Unrecorded(self.metric, self.budget)
@@ -157,19 +157,19 @@ class Planned(Facts, Generic[T]):
 
     @abstractmethod
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> T:
-        """Carry it out: every step is reserved by `spend` before anything is counted or drawn."""
+        """Execute: `spend` reserves every step before anything is counted or drawn."""
 
 
 def require_request(request: object) -> None:
-    """Refuse names of requests that no ledger could keep, or that are none."""
+    """Refuse request names that are blank or that no ledger could store."""
     if not isinstance(request, str) or (request and not request.strip()):
-        raise UsageError("a request is called by some letters", hints=['request="again"'])
-    if any("\ud800" <= c <= "\udfff" for c in request):  # halves of characters
-        raise UsageError("the name of a request has letters that no ledger can keep", hints=['request="again"'])
+        raise UsageError("request must be a non-empty string", hints=['request="again"'])
+    if any("\ud800" <= c <= "\udfff" for c in request):  # unpaired surrogates
+        raise UsageError("the name of a request has characters that a ledger cannot store", hints=['request="again"'])
 
 
 def require_number(planned: int, records: int) -> None:
-    """Refuse a plan that was made for another number of records; both are public."""
+    """Refuse a plan that was made for another number of records; both numbers are public."""
     if planned != records:
         raise UsageError(
             f"the plan was made for {planned:,} records, and there are {records:,}",
@@ -177,11 +177,11 @@ def require_number(planned: int, records: int) -> None:
         )
 
 
-# -- What a mechanism is planned for: a metric, or a policy with its title and dataset ---------------------------------
+# -- The target of a mechanism: a metric, or a policy with its title and dataset ---------------------------------------
 
 
 class Target(NamedTuple):
-    """The metric to keep, and what the plan says of the policy it belongs to."""
+    """The metric to keep, with the title and dataset of its policy."""
 
     metric: Metric
     title: str

@@ -1,8 +1,8 @@
-"""Spending step by step: how mechanisms pay that look at the data more than once, each time wiser.
+"""Spending step by step, for adaptive mechanisms that use the data more than once.
 
-An adaptive mechanism hands every step to a `Spending`: the cost is reserved first, only then is anything drawn from
-the data, and the outcome is kept.  The costs of all steps add up, whatever was decided in between, so
-that a filter that stops before the sum exceeds the policy on any pair is sound.
+An adaptive mechanism passes every step to a `Spending`. The cost is reserved first; only then is anything drawn from
+the data, and the outcome is stored. The costs of all steps add up, whatever was decided in between (adaptive
+composition). So a filter that stops before the sum exceeds the policy on any pair is sound.
 """
 
 from collections.abc import Callable
@@ -20,34 +20,35 @@ from dxprivacy.wording import digits
 
 T = TypeVar("T")
 StepCost: TypeAlias = LaplaceCost | SelectionCost | ProportionalCost
-"""What one step costs: rows with noise, or a selection by scores that follow rows."""
+"""The cost of one step: rows with noise, or a selection by scores that follow rows."""
 
 
 Act: TypeAlias = Callable[[LedgerReference], str]
-"""What is done once a cost is reserved: draws from the data, and gives what is kept (JSON text)."""
+"""The action after a cost is reserved: draws from the data, and returns the outcome to store (JSON text)."""
 
 
 class Spending(Protocol):
-    """Who is asked before every step."""
+    """Reserves the cost of every step."""
 
     def step(self, cost: StepCost, queries: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:
-        """Reserve the cost durably, then act, keep the outcome (JSON text) and return it.
+        """Reserve the cost durably, then act, store the outcome (JSON text) and return it.
 
-        `queries` are those whose rows the cost is about, `asked` those of people where they are others.  A step that
-        was answered before, under the same `name`, returns what was kept: nothing is spent, nothing drawn.
+        `queries` are those whose rows the cost is about; `asked` are the user's queries, if they differ. If a step of
+        the same `name` was answered before, its stored outcome is returned: nothing is spent and nothing drawn.
         """
 
 
 def read_kept(text: str, read: Callable[[str], T]) -> T:
-    """What a step kept, read back; a text that is no such thing is refused, whoever wrote it."""
+    """Parse the stored outcome of a step; raises `LedgerError` if it is damaged."""
     try:
         return read(text)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-        raise LedgerError("what was kept of a step is damaged") from None
+        raise LedgerError("the stored outcome of a step is damaged") from None
 
 
 class Unrecorded:
-    """The researcher's view: no ledger, so that nobody counts across calls; within one, never more than the budget.
+    """Spending without a ledger (for researchers): costs are bounded by the budget within one object, not across
+    objects.
 
     >>> from dxprivacy import metrics
     >>> from dxprivacy.queries.asking import gather
@@ -64,16 +65,16 @@ class Unrecorded:
             raise UsageError(f"budget is {budget}; it must be more than 0 and at most 1")
         self.metric, self.budget = metric, Fraction(budget)
         self.spent = Fraction(0)
-        self._certified: dict[StepCost, Fraction | float] = {}  # a cost object never changes: certified once
+        self._certified: dict[StepCost, Fraction | float] = {}  # cost objects are immutable, so each is certified once
         self._kept: dict[str, tuple[StepCost, str]] = {}
 
     @property
     def left(self) -> Fraction:
-        """What is left of the budget."""
+        """The unused budget."""
         return self.budget - self.spent
 
     def step(self, cost: StepCost, queries: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:  # noqa: ARG002
-        """Certify the cost, count it, then act; refuses before acting if the sum would exceed the budget."""
+        """Certify the cost, add it, then act; raises before acting if the sum would exceed the budget."""
         if name in self._kept:
             before, text = self._kept[name]
             if before is not cost:
@@ -82,7 +83,7 @@ class Unrecorded:
         if cost not in self._certified:
             self._certified[cost] = max_ratio(cost, self.metric).upper
         part = self._certified[cost]
-        if not self.spent + part <= self.budget:  # also where it is infinite
+        if not self.spent + part <= self.budget:  # also refuses an infinite part
             raise BudgetExceeded(
                 "nothing spent on this step, no data read",
                 where="budget exceeded",

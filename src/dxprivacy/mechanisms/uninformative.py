@@ -1,4 +1,4 @@
-"""Whether something tells more than a guess, in words: warnings that a person reads before anything is spent."""
+"""Warnings about uninformative answers, for readers before anything is spent."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,9 @@ _WORDS = 60
 
 
 def plan_warning(plan: PlanFacts, records: int | None = None) -> tuple[str, bool]:
-    """Which answers are uninformative, in words (empty if none is), and whether a whole query is."""
+    """Return a warning about uninformative answers (empty if there are none), and whether a whole query is
+    uninformative.
+    """
     useless = no_better(plan, records)
     whole = useless_queries(plan, useless)
     answers = plan.workload.answers
@@ -41,13 +43,13 @@ def plan_warning(plan: PlanFacts, records: int | None = None) -> tuple[str, bool
 
 
 def _in_map(plan: PlanFacts, answer: int) -> bool:
-    """Most cells of a map hold next to nobody, and are drawn as such."""
+    """Whether an answer belongs to a map; most grid cells of a map hold almost no records, and are drawn as such."""
     row = plan.workload.answers[answer].rows[0]
     return isinstance(plan.workload.blocks[int(plan.workload.block_of[row])], Blurred)
 
 
 def map_warnings(plan: PlanFacts) -> list[str]:
-    """In words which maps are uninformative at the width asked for, with the width to write instead."""
+    """Return warnings about maps that are uninformative at their width, with the width to write instead."""
     out = []
     for poor in poor_maps(plan):
         guessed = "" if plan.records else " (--n-records N says how many there are)"
@@ -56,15 +58,15 @@ def map_warnings(plan: PlanFacts) -> list[str]:
             what = "no width helps: it takes more records, a larger --budget or a larger ε"
         many = f"at most {poor.clear:,}" if poor.clear else "none"
         out.append(
-            f"uninformative map: {short(str(poor.query), _WORDS)}: ± {digits(poor.half_width)} a cell, and with "
-            f"{poor.records:,} records{guessed} {many} of {plural(poor.cells, 'cell')} can hold enough to stand out of "
-            f"it; {what}"
+            f"uninformative map: {short(str(poor.query), _WORDS)}: ± {digits(poor.half_width)} a grid cell, and with "
+            f"{poor.records:,} records{guessed} {many} of {plural(poor.cells, 'grid cell')} can hold enough to stand "
+            f"out of it; {what}"
         )
     return out
 
 
 def selection_warning(selection: SelectionFacts, records: int | None = None) -> str:
-    """State that a selection is uninformative; empty if it is not, or if the number of records is not known."""
+    """Return a warning if a selection is uninformative; empty if not, or if the number of records is not known."""
     known = selection.records if records is None else records
     if known is None:
         return ""

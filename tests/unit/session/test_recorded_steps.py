@@ -129,5 +129,5 @@ def test_what_was_kept_of_a_step_is_checked(ledger):
             return self.text
 
     for text in ("", "{}", '{"row": 7}', '{"row": -1}', '{"row": true}', '{"row": "0"}', "[1]"):
-        with pytest.raises(LedgerError, match="kept"):
+        with pytest.raises(LedgerError, match="stored outcome"):
             run_mwem(plan, counted, Kept(text), Never())

@@ -1,4 +1,4 @@
-"""`dx.direct`: a synthetic histogram from counts, without a ledger.  The researcher's view."""
+"""`dx.direct`: a synthetic histogram from counts, without a ledger (for researchers)."""
 
 from typing import Any
 
@@ -25,9 +25,9 @@ def direct(
     noise: Noise | None = None,
     seconds: float | None = None,
 ) -> Synthetic:
-    """A synthetic histogram by the best certified plan for the queries, and a fit to its noisy counts.
+    """Make a synthetic histogram from the best certified plan for the queries and a fit to its noisy counts.
 
-    This is the researcher's view: no ledger, so every call spends again, and nobody counts what.
+    There is no ledger: every call spends again, and no call is recorded.
 
     >>> from dxprivacy import metrics
     >>> synth = direct([[1, 0, 0], [0, 1, 0]], metrics.constant(3, 1), [70, 0, 30])

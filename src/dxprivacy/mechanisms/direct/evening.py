@@ -1,9 +1,9 @@
-"""Of all histograms with the same answers, the most even one.
+"""Find the histogram nearest to uniform among those with the same answers.
 
-Many histograms fit noisy answers equally well, and a method that walks along corners ends in one of them: there every
-age goes with a single sex, because nothing that was asked speaks against it.  Records should say no more than the
-answers do, so of all histograms with these answers the one nearest to an even start is taken, found by Dykstra's
-alternating projections: onto the answers, and onto what is not negative.
+Many histograms fit noisy answers equally well, and an active-set method ends in a vertex of this set. There every age
+might occur with a single sex only, because no answer contradicts it. Records should say no more than the answers do. So
+the histogram nearest to a uniform start is taken, found by Dykstra's alternating projections: onto the answers, and
+onto nonnegative histograms.
 """
 
 import numpy as np
@@ -15,9 +15,9 @@ _DEPENDENT = 1e-9
 
 
 def evened(rows: Floats, found: Floats, start: Floats, room: Floats) -> Floats:
-    """The histogram nearest to `start` whose answers are those of `found`, each within its `room`.
+    """Return the histogram nearest to `start` whose answers are those of `found`, each within its `room`.
 
-    Should the steps not suffice, the rest of the way towards `found` is gone straight: all in between fits as well.
+    If the steps do not suffice, the result is moved straight towards `found` until it fits.
 
     >>> rows = np.array([[1.0, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])
     >>> evened(rows, np.array([6.0, 0, 0, 4]), np.full(4, 2.5), np.full(4, 1e-6)).round(3).tolist()
@@ -33,6 +33,6 @@ def evened(rows: Floats, found: Floats, start: Floats, room: Floats) -> Floats:
         if (np.abs(rows @ y - answers) <= room).all():
             return y
     off = np.abs(rows @ y - answers)
-    # Along the way to `found` every answer's distance shrinks in proportion.
+    # Towards `found`, every answer's distance shrinks in proportion.
     kept = float(np.min(np.divide(room, off, out=np.ones_like(off), where=off > room)))
     return kept * y + (1.0 - kept) * found

@@ -1,10 +1,9 @@
-"""A planned direct fit: an ordinary plan, released, and a histogram fitted to its noisy counts.
+"""Planned direct fits: an ordinary plan is released, and a histogram is fitted to its noisy counts.
 
-The plan is the best for the queries, or one that counts every cell they tell apart.
-
-A histogram is wanted, so counting the cells themselves is always a candidate, also where a planner that looks for quick
-answers would not try it: with many overlapping queries it wins by far.  Both are ordinary certified plans for the
-queries that were asked; the second works their answers out by least squares.
+The plan is the best plan for the queries, or one that counts every possible record that they separate. As a histogram
+is wanted, these counts are always a candidate, even if the quick planner would not try them: with many overlapping
+queries they win by far. Both are ordinary certified plans for the given queries; the second estimates their answers by
+least squares.
 """
 
 from dataclasses import dataclass, replace
@@ -44,7 +43,7 @@ def plan_direct(
     title: str = "",
     dataset: str = "",
 ) -> Plan:
-    """The certified plan with the least squared error that is known for a direct fit.
+    """Return the certified plan with the least known squared error for a direct fit.
 
     >>> from dxprivacy import metrics
     >>> boxes = [[1, 1, 0, 0], [0, 1, 1, 0], [1, 1, 1, 0], [0, 0, 1, 1], [1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 0, 0]]
@@ -63,7 +62,9 @@ def _error(plan: Plan) -> float:
 
 
 def _counting_cells(plan: Plan, spent: Cost | None, seconds: float | None) -> Plan | None:
-    """The same queries, worked out from counts of all cells that they tell apart; None where that cannot be."""
+    """The same queries, estimated from counts of all possible records that they separate; None if that is
+    not possible.
+    """
     workload, metric = plan.workload, plan.metric
     tally = tally_of(workload)
     if metric.universe.absent is not None or tally is None or workload.rows < 2:
@@ -82,14 +83,14 @@ def _counting_cells(plan: Plan, spent: Cost | None, seconds: float | None) -> Pl
             proof=None,
         )
         found.certificate.require(at_most=plan.budget)
-        _ = found.errors  # refuses what does not follow from the counted rows
-    except (NotCertified, BudgetExceeded):  # another way to count it may fit where this does not
+        _ = found.errors  # raises if the workload cannot be estimated from the measured rows
+    except (NotCertified, BudgetExceeded):  # another strategy may fit where this one does not
         return None
     return found
 
 
 def tally_of(workload: Workload) -> Tally | None:
-    """A count of every cell that the queries tell apart; None where these are too many, or none."""
+    """Return a count of every possible record that the queries separate; None if there are too many, or none."""
     blocks = workload.blocks
     axes = sorted(set().union(*(moves(b) for b in blocks)))
     if not axes or count_representatives(blocks, axes) > MOST_CELLS:
@@ -104,39 +105,39 @@ def tally_of(workload: Workload) -> Tally | None:
 
 @dataclass(frozen=True, eq=False)
 class DirectFit(Planned[Made]):
-    """All that is spent is spent by the plan: its cost, proof and name are those of the fit."""
+    """A direct fit. Its plan spends everything: cost, certificate and name of the fit are those of the plan."""
 
     plan: Plan
     told = SYNTHESIS
 
     @property
     def metric(self) -> Metric:  # type: ignore[override]
-        """That of the plan."""
+        """The plan's metric."""
         return self.plan.metric
 
     @property
     def budget(self) -> Fraction:  # type: ignore[override]
-        """That of the plan."""
+        """The plan's budget."""
         return self.plan.budget
 
     @property
     def title(self) -> str:  # type: ignore[override]
-        """That of the plan."""
+        """The plan's title."""
         return self.plan.title
 
     @property
     def dataset(self) -> str:  # type: ignore[override]
-        """That of the plan."""
+        """The plan's dataset."""
         return self.plan.dataset
 
     @property
     def workload(self) -> Workload:  # type: ignore[override]
-        """The rows that were asked for."""
+        """The rows of the workload."""
         return self.plan.workload
 
     @property
     def request(self) -> str:
-        """That of the plan: whoever released it before gets the fit for nothing."""
+        """The plan's identifier: if the plan was released before, the fit costs nothing."""
         return self.plan.request
 
     @property
@@ -155,7 +156,7 @@ class DirectFit(Planned[Made]):
         return self.plan.payload()
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: the plan."""
+        """Return the JSON form of the plan."""
         return self.plan.to_dict()
 
     def __str__(self) -> str:
@@ -168,7 +169,7 @@ class DirectFit(Planned[Made]):
         self.plan.dry_run(records, ledger_reference)
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Made:
-        """An ordinary release, and a histogram that fits it."""
+        """Make an ordinary release, and fit a histogram to it."""
         release = self.plan.run(count, noise, spend, progress=progress)
         synthetic = fit_histogram(self.plan, release)
         return Made(synthetic, release.answers, {"fit": dict(synthetic.fit or {})}, release)

@@ -1,7 +1,7 @@
-"""Direct fit: a non-negative histogram from the noisy answers of an ordinary certified plan.
+"""Direct fit: a nonnegative histogram from the noisy answers of an ordinary certified plan.
 
-The plan is released as always, and everything here is post-processing of the released integers.  For small universes
-this is far better than MWEM, because a plan measures everything at once where MWEM pays again in every round.
+The plan is released as usual, and everything here is post-processing of the released integers. For small universes this
+is far better than MWEM, because a plan measures everything at once, while MWEM spends again in every round.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,15 +22,15 @@ from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import digits, plural
 
-MOST_CELLS = 1 << 24  # held a few times over, in floats
-_HARD = 1e-3  # an exact answer counts as noise of this part of the least other variance
+MOST_CELLS = 1 << 24  # several float arrays of this size fit into memory
+_HARD = 1e-3  # a noise-free answer gets this fraction of the least other variance
 
 
 def fit_histogram(plan: Plan, noisy: object, *, n_records: int | None = None) -> Synthetic:
-    """The histogram that fits a plan's noisy counts best, by weighted least squares: costs nothing more.
+    """Fit the best histogram to a plan's noisy counts by weighted least squares; spends nothing further.
 
-    `noisy` is a release of the plan, or its noisy integers.  `records` is the public number of records; it is taken
-    from the release or the plan where these know it.
+    `noisy` is a release of the plan, or its noisy integers. `n_records` is the public number of records; it is taken
+    from the release or the plan if they know it.
 
     >>> from dxprivacy import metrics
     >>> from dxprivacy.mechanisms.linear.planning.planner import make_plan
@@ -75,12 +75,12 @@ def fit_histogram(plan: Plan, noisy: object, *, n_records: int | None = None) ->
 
 
 def over_asked(plan: Plan) -> tuple[Universe, Workload]:
-    """The universe of the attributes that are asked about, and the counted rows over it."""
+    """Return the universe of the attributes that are asked about, and the measured rows over it."""
     universe, asked = plan.metric.universe, asked_universe(plan.workload)
     if asked is not universe:
         try:
             counted = plan.counted_queries.on(asked)
-        except QueryError:  # rows over all possible records, which exist in small universes only
+        except QueryError:  # matrices over all possible records, used in small universes only
             return universe, plan.counted
         if counted.rows == plan.counted.rows:
             return asked, counted
@@ -88,7 +88,7 @@ def over_asked(plan: Plan) -> tuple[Universe, Workload]:
 
 
 def fit_words(fit: Mapping[str, Any]) -> tuple[str, ...]:
-    """How well a histogram fits its noisy counts, and whether a longer fit could do better.
+    """Describe how well a histogram fits its noisy counts, and whether a longer fit could do better.
 
     >>> fit_words({"misfit": 30.2, "gap": 29.9, "steps": 500, "converged": False})[1]
     'the fit did not converge in 500 steps: answers may be far off, and up to 29.9 of the misfit is left to gain'
@@ -101,24 +101,24 @@ def fit_words(fit: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def require_room_to_fit(universe: Universe, asked: Universe) -> None:
-    """Refuse universes whose cells, of the attributes that are asked about, cannot all be held."""
+    """Refuse universes with too many possible records, counting only the attributes that are asked about."""
     require_all_cells(universe, "a fit", asked=asked, most=MOST_CELLS)
 
 
 def variances_of(noises: Sequence[float]) -> Floats:
-    """The variance of each count's noise; an exact count is harder than any other, but not infinitely so."""
+    """Return the noise variance of each count; a noise-free count gets a small positive one."""
     least = min((v for v in noises if v > 0), default=1.0)
     return np.array([v if v > 0 else min(least * _HARD, 1e-2) for v in noises])
 
 
 def _known(release: Release, universe: Universe) -> int | None:
-    """How many records a release is about, or can be: as many as its people can have."""
+    """The number of records of a release; for people, the largest number of rows that they can have."""
     people = release.facts.get("people")
     return release.records if people is None else people * universe.rows_each
 
 
 def _released(plan: Plan, noisy: object) -> Floats:
-    """The noisy integers of a plan's release."""
+    """Return the noisy integers of a plan's release."""
     if isinstance(noisy, Release):
         if noisy.facts.get("request") != plan.request:
             raise UsageError("the release is of another plan")

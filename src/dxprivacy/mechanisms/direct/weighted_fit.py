@@ -1,13 +1,12 @@
-"""The histogram that fits noisy answers best: weighted least squares over y >= 0.
+"""Fit the histogram closest to noisy answers: weighted least squares over y >= 0.
 
-    minimize f(y) = 1/2 sum_k (A_k y - m_k)^2 / var_k    over y >= 0, sum y = n   (or sum y <= the declared most)
+    minimize f(y) = 1/2 sum_k (A_k y - m_k)^2 / var_k    over y >= 0, sum y = n   (or sum y <= the declared maximum)
 
-Deterministic; A is never dense.  How far f is above its least value is known at every point (Frank and Wolfe's gap:
-f is convex, so f(y) - f* <= g.(y - y*) <= g.y - n min g; and f* >= 0), and the search stops where that cannot matter
-beside the noise: f is half a chi square, whose value at the truth is about half the number of rows.  Small problems
-begin where an active-set method ends, at the most even histogram with its answers, and go on by accelerated projected
-gradients.  Large ones are fitted with nearly maximum entropy (the maximum-entropy fit below), which needs far fewer
-steps.
+The fit is deterministic, and A is never dense. The optimality gap is known at every point (Frank-Wolfe gap: f is
+convex, so f(y) - f* <= g.(y - y*) <= g.y - n min g; and f* >= 0). The search stops once the gap is small compared with
+the noise: f is half a chi-square, whose value at the truth is about half the number of rows. Small problems start at
+the solution of an active-set method, evened out among the histograms with its answers, and continue with accelerated
+projected gradients. Large ones are fitted with nearly maximum entropy (below), which needs far fewer steps.
 """
 
 from dataclasses import dataclass
@@ -18,27 +17,28 @@ from dxprivacy.exact.arrays import Floats
 from dxprivacy.mechanisms.direct.evening import evened
 from dxprivacy.mechanisms.synthesis.histogram_answers import Projection
 
-# -- The histogram of nearly maximum entropy that fits noisy answers, for many possible records: L-BFGS on the dual ----
-#     minimize f(y) + t KL(y, even)    over y >= 0 (sum y = n where n is public),    f half the weighted squared misfit
+# -- The fit of nearly maximum entropy, for many possible records: L-BFGS on the dual ----------------------------------
+#     minimize f(y) + t KL(y, even)    over y >= 0 (sum y = n if n is public),    f half the weighted squared misfit
 #
-# With m the answers and V their variances, the minimum is y = even exp(-A'u), scaled to n, where u minimizes the smooth
+# Let m be the answers and V their variances. The minimum is y = even exp(-A'u), scaled to n, where u minimizes the
+# smooth
 #
-#     t/2 u'V u + m'u + n log sum(even exp(-A'u))        (sum(even exp(-A'u)) where n is free).
+#     t/2 u'V u + m'u + n log sum(even exp(-A'u))        (sum(even exp(-A'u)) if n is free).
 #
-# The dual has one variable for each answer.  A few hundred evaluations reach what projected gradients over the records
-# do not reach in thousands, and the entropy keeps what was not measured even.  t is lowered step by step, each from the
-# last solution, until the misfit cannot matter beside the noise (f is at least 0, so the misfit bounds the gap).
+# The dual has one variable for each answer. A few hundred evaluations reach a misfit that projected gradients over the
+# records do not reach in thousands, and the entropy keeps unmeasured parts even. t is lowered step by step, each from
+# the last solution, until the misfit is small compared with the noise (f is at least 0, so the misfit bounds the gap).
 
 
-_WEIGHTS = (1.0, 0.1, 0.01, 0.001, 0.0001)  # of the entropy, beside half a chi square
-_ENOUGH = 0.01  # of the entropy: a smaller weight only where the misfit asks for it
-_MEMORY = 20  # corrections that L-BFGS keeps
+_WEIGHTS = (1.0, 0.1, 0.01, 0.001, 0.0001)  # weights t of the entropy, relative to half a chi-square
+_ENOUGH = 0.01  # a smaller weight is used only if the misfit is too large
+_MEMORY = 20  # correction pairs of L-BFGS
 _LOWEST = -700.0  # logarithms below this are 0 in floats
 
 
 @dataclass(frozen=True, eq=False)
 class Dual:
-    """The dual problem; `total` is the public number of records, None where it is free."""
+    """The dual problem; `total` is the public number of records, None if it is free."""
 
     rows: Projection
     measured: Floats
@@ -47,7 +47,7 @@ class Dual:
     total: float | None
 
     def histogram(self, u: Floats) -> tuple[float, Floats]:
-        """The logarithm of the sum, or the sum, that the dual holds; and y."""
+        """Return the dual's term (the sum, or n times its logarithm), and y."""
         exponent = -self.rows.back(u)
         if self.total is None:
             y = self.even * np.exp(np.minimum(exponent, -_LOWEST))
@@ -58,12 +58,14 @@ class Dual:
         return self.total * (np.log(size) + top), y * (self.total / size)
 
     def solved(self, close: float, most: int) -> tuple[Floats, int]:
-        """The histogram, once its misfit is at most `close`, or after `most` evaluations; and how many there were."""
+        """Return the histogram, once its misfit is at most `close` or after `most` evaluations, and the number of
+        evaluations.
+        """
         from scipy.optimize import minimize
 
         u, used = np.zeros(len(self.measured)), 0
         for weight in _WEIGHTS:
-            # In units of what an answer's curvature may be, so that answers of any noise converge alike.
+            # Scaled by an estimate of each answer's curvature, so that answers of any noise converge alike.
             unit = 1 / np.sqrt(weight * self.variances + np.maximum(self.measured, 1.0))
 
             def value(x: Floats, weight: float = weight, unit: Floats = unit) -> tuple[float, Floats]:
@@ -81,20 +83,20 @@ class Dual:
         return self.histogram(u)[1], used
 
     def misfit(self, y: Floats) -> float:
-        """f."""
+        """f, half the weighted squared misfit."""
         off = self.rows.answers(y) - self.measured
         return 0.5 * float(off @ (off / self.variances))
 
 
-# -- The histogram that fits noisy answers best ------------------------------------------------------------------------
+# -- The weighted least squares fit ------------------------------------------------------------------------------------
 
 
 CLOSE = 1e-3  # times the number of rows: the gap at which to stop
-CONVERGED = 0.1  # likewise: a gap that is a fifth of what the noise itself adds to f
-MOST_WORK = 2_000_000_000  # cells and rows looked at, over all steps
+CONVERGED = 0.1  # times the number of rows: a gap of a fifth of what the noise itself adds to f
+MOST_WORK = 2_000_000_000  # possible records and rows, over all steps
 MOST_STEPS = 5_000
 LEAST_STEPS = 50
-SMALL = 200_000  # rows times cells
+SMALL = 200_000  # rows times possible records
 _EVERY = 10
 _HEAVY = 1e3
 _ROOM = 1e-3
@@ -102,7 +104,7 @@ _ROOM = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The histogram, half the weighted squared misfit, and how far that is above the least, at most."""
+    """The histogram, half its weighted squared misfit, and an upper bound on the gap to the least misfit."""
 
     y: Floats
     misfit: float
@@ -112,18 +114,18 @@ class Fit:
 
     @property
     def converged(self) -> bool:
-        """Whether a better fit could not matter beside the noise."""
+        """Whether the gap is small compared with the noise."""
         return self.gap <= CONVERGED * max(self.rows, 1)
 
     def to_dict(self) -> dict[str, float | int | bool]:
-        """For a report: chi square per noisy count, and how much of it a longer fit could save at most."""
+        """Return chi-square per noisy count, and the part of it that a longer fit could save at most."""
         per_row = 2 / max(self.rows, 1)
         facts = {"misfit": self.misfit * per_row, "gap": self.gap * per_row}
         return {**facts, "steps": self.steps, "converged": self.converged}
 
 
 def fit(rows: Projection, measured: Floats, variances: Floats, total: float, *, free: bool = False) -> Fit:
-    """Fit a histogram with `total` records, or with at most so many where `free`.
+    """Fit a histogram with `total` records, or with at most `total` if `free`.
 
     >>> from dxprivacy.queries.asking import gather
     >>> from dxprivacy.universe.universe import Universe
@@ -149,9 +151,9 @@ def fit(rows: Projection, measured: Floats, variances: Floats, total: float, *, 
         move = after - ahead
         reached = task.value(after)
         if reached > nearby + float(slope @ move) + float(move @ move) / (2 * step) * (1 + 1e-9) + 1e-9:
-            step /= 2  # the curvature was taken too small
+            step /= 2  # the curvature was underestimated
             continue
-        if reached > value:  # too much momentum: begin again from the best point
+        if reached > value:  # too much momentum: restart from the best point
             if momentum == 1.0:
                 break
             ahead, momentum = y, 1.0
@@ -173,13 +175,13 @@ class _FitTask:
     free: bool
 
     def start(self) -> Floats:
-        """What an active-set method finds, evened: gradients are slow where rows are nearly alike."""
+        """The active-set solution, evened out: gradients alone are slow if rows are nearly collinear."""
         even = self._even()
         found = self._active_set(even)
         return even if found is None else self.project(found)
 
     def large(self) -> Fit:
-        """With nearly maximum entropy."""
+        """The fit of nearly maximum entropy."""
         dual = Dual(self.rows, self.measured, 1 / self.precision, self._even(), None if self.free else self.total)
         most = max(LEAST_STEPS, min(MOST_STEPS, MOST_WORK // (self.rows.cells + self.rows.workload.rows)))
         y, steps = dual.solved(CONVERGED * self.rows.workload.rows, most)
@@ -187,13 +189,13 @@ class _FitTask:
         return Fit(y, self.value(y), self.gap(y), steps, len(self.measured))
 
     def _even(self) -> Floats:
-        """As uniform as it can be; where the number of records is free, as many as fit best, and nobody in cells that
-        no row counts: nothing speaks for anyone there.
+        """The most uniform start. If the number of records is free, it is fitted, and records that no row
+        counts get 0.
         """
         flat = np.ones(self.rows.cells)
         if not self.free:
             return flat * (self.total / self.rows.cells)
-        uneven = 1.0 + np.arange(self.rows.workload.rows) % 97 / 101.0  # whatever rows hold does not cancel out
+        uneven = 1.0 + np.arange(self.rows.workload.rows) % 97 / 101.0  # uneven weights, so that rows do not cancel out
         flat[self.rows.back(uneven) == 0] = 0.0
         direction = self.rows.answers(flat)
         size = float(direction @ (self.precision * direction))
@@ -201,7 +203,9 @@ class _FitTask:
         return flat * min(max(best, 0.0), self.total / self.rows.cells)
 
     def _active_set(self, even: Floats) -> Floats | None:
-        """Lawson and Hanson's method, the total as one heavy row, then evened; None if it does not end."""
+        """Nonnegative least squares (Lawson and Hanson), the total as one heavy row, then evened out; None
+        if it fails.
+        """
         from scipy.optimize import nnls
 
         roots = np.sqrt(self.precision)
@@ -220,18 +224,18 @@ class _FitTask:
         return evened(A, found, even, room)
 
     def value(self, y: Floats) -> float:
-        """f."""
+        """f at y."""
         residuals = self.rows.answers(y) - self.measured
         return 0.5 * float(residuals @ (self.precision * residuals))
 
     def at(self, y: Floats) -> tuple[float, Floats]:
-        """f and its slope."""
+        """f and its gradient at y."""
         residuals = self.rows.answers(y) - self.measured
         weighted = self.precision * residuals
         return 0.5 * float(residuals @ weighted), self.rows.back(weighted)
 
     def curvature(self) -> float:
-        """The largest eigenvalue of A' P A, by power iterations from a fixed start; a little more, to be safe."""
+        """The largest eigenvalue of A' P A, by power iterations from a fixed start, plus a safety margin."""
         direction = 1.0 + np.arange(self.rows.cells) % 7 / 10.0
         size = 1.0
         for _ in range(25):
@@ -243,13 +247,13 @@ class _FitTask:
         return size * 1.05
 
     def gap(self, y: Floats) -> float:
-        """How far f is above its least value, at most."""
+        """An upper bound on f's distance from its least value."""
         value, slope = self.at(y)
         least = float(slope.min())
         return min(max(float(slope @ y) - self.total * (min(least, 0.0) if self.free else least), 0.0), value)
 
     def project(self, v: Floats) -> Floats:
-        """The nearest histogram."""
+        """The nearest feasible histogram."""
         if self.free:
             positive = np.maximum(v, 0.0)
             if float(positive.sum()) <= self.total:
@@ -258,7 +262,7 @@ class _FitTask:
 
 
 def to_simplex(v: Floats, total: float) -> Floats:
-    """The nearest y >= 0 with the given sum: v - t where that is positive, t found by Michelot's steps.
+    """Return the nearest y >= 0 with the given sum: max(v - t, 0), where Michelot's algorithm finds t.
 
     >>> to_simplex(np.array([3.0, 1.0, -5.0]), 3.0).tolist()
     [2.5, 0.5, 0.0]
@@ -268,7 +272,7 @@ def to_simplex(v: Floats, total: float) -> Floats:
     while True:
         kept = kept[kept > threshold]
         if not len(kept):
-            break  # roundings: everything is at the threshold
+            break  # rounding: everything is at the threshold
         higher = (float(kept.sum()) - total) / len(kept)
         if higher <= threshold:
             break

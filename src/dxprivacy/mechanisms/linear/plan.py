@@ -1,4 +1,4 @@
-"""A plan: the noise each answer will get, certified; how it is carried out, kept in a file, and read back."""
+"""Plans of linear queries: certified noise for each answer. A plan is executed, saved and loaded here."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ _WORDS = ("unit", "note", "label")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
-    """Scales for every row that is counted, certified against a policy, to be released.
+    """Certified noise scales for every measured row, ready to be released.
 
     >>> import dxprivacy as dx
     >>> plan = dx.plan([[1, 0, 0], [1, 1, 0]], dx.metrics.line(3, 1))
@@ -68,19 +68,19 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
         return text if whole else ""
 
     def dry_run(self, records: int, ledger_reference: LedgerReference) -> None:
-        """Refuse what cannot be released, from public numbers."""
+        """Refuse releases that cannot be made, using public numbers only."""
         require_room(self.counted.largest, records, where="release")
         if self.measured.shifts is not None and records > (self.records or 0):
             raise UsageError(
-                f"the plan moves answers on purpose, for {self.records or 0:,} records, and there are {records:,}",
-                hints=[(f"--n-records {records}", "plans for that many"), ('method="optimal"', "moves nothing")],
+                f"the plan is biased for {self.records or 0:,} records, and there are {records:,}",
+                hints=[(f"--n-records {records}", "plans for that many"), ('method="optimal"', "has no bias")],
             )
         self.measured.prepare(self.scales)
         dry_run(self, records, ledger_reference)
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Release:  # noqa: ARG002
-        """Reserve, count, add noise, keep; what was kept before comes back as it is."""
-        self.certificate.require(at_most=self.budget)  # Thm 1, before anything is spent; and again where noise is added
+        """Reserve the cost, count, add noise and store the release; a stored release is returned unchanged."""
+        self.certificate.require(at_most=self.budget)  # Thm 1, before anything is spent, and again where noise is added
 
         made: list[Release] = []
 
@@ -91,7 +91,7 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
             return made[0].to_json()
 
         kept = spend.step(self.cost, self.counted_queries, "", act, asked=self.queries)
-        if made and kept is made[0].to_json():  # what was kept is what was just made: no need to read it again
+        if made and kept is made[0].to_json():  # the stored text is the one just made, so it need not be parsed
             return made[0]
         return read_kept(kept, from_json)
 
@@ -99,7 +99,7 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
         return shown(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: everything needed to check the plan again, and what a person wants to know; sealed."""
+        """Return the sealed JSON document: everything needed to check the plan again, and its errors for readers."""
         data = {"format": self.format(PLAN), **self.payload(), "method": self.method, "about": self.about}
         more = {
             "answers": self._answers(),
@@ -111,7 +111,9 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
         return sealed({**data, **more})
 
     def _answers(self) -> list[dict[str, Any]]:
-        """What is known of each answer; of very many, what is known of those that follow one another and are alike."""
+        """The facts of each answer; if there are very many, runs of consecutive equal facts become one entry with a
+        count.
+        """
         named = len(self.workload.answers) <= MANY_ANSWERS
         out: list[dict[str, Any]] = []
         for k, (answer, error) in enumerate(zip(self.workload.answers, self.errors, strict=True)):
@@ -135,7 +137,7 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
         return out
 
     def _columns(self) -> Columns:
-        """A row for each answer that would be released, as releases have them, with errors instead of values."""
+        """One table row per answer, with the columns of a release and errors in place of values."""
         answers, titles = self.workload.answers, self.workload.titles
         groups, called = columns_of(answers), names(answers)
         head = [(name, TEXT) for name in ("query", *own_columns(groups, ("query", *_ERRORS, *_WORDS)))]
@@ -152,11 +154,11 @@ class Plan(PlanFacts, Displayed, Tabular, Printable, Planned[Release]):
         return Columns.of(head, (row(k, answer) for k, answer in enumerate(answers)))
 
     def save(self, path: str | Path) -> Path:
-        """Write the plan as JSON; a file that is there is replaced only if it is a plan that we wrote."""
+        """Write the plan as JSON. An existing file is replaced only if it is a plan written by this package."""
         return write_file(path, json_text(self.to_dict()), PLAN_FILE)
 
 
-MANY_ANSWERS = 10_000  # of more than these a plan's file holds no names: they follow from the queries
+MANY_ANSWERS = 10_000  # with more answers, a plan file holds no labels: they follow from the queries
 
 
 def _width(error: ErrorOf | None) -> float | None:
@@ -164,17 +166,17 @@ def _width(error: ErrorOf | None) -> float | None:
 
 
 def measure(how: object, asked: Workload, put: Stack) -> Measured:
-    """The way from other rows to those that were asked for, by its name."""
+    """Build the estimator with this name for a workload and its measured queries."""
     kinds: dict[str, type[Measured]] = {
         kind.how: kind for kind in (RowForRow, LeastSquares, KNormCounts, BlockMaxTables)
     }
     if not isinstance(how, str) or how not in kinds:
-        raise UsageError("the plan works its answers out in a way that this version does not know")
+        raise UsageError("the plan uses an estimator that this version does not know")
     return kinds[how](asked, put)
 
 
 def require_few(queries: Sequence[object]) -> None:
-    """Refuse more queries than a plan can hold: each is worked out by itself, whatever it says."""
+    """Refuse more queries than a plan can hold, because each query is processed by itself."""
     if len(queries) > MOST_QUERIES:
         raise UsageError(
             f"a plan of {len(queries):,} queries; it can hold {MOST_QUERIES:,}",
@@ -183,7 +185,10 @@ def require_few(queries: Sequence[object]) -> None:
 
 
 def _require_listed(data: dict[str, Any], measured: dict[str, Any]) -> None:
-    """Refuse rows that exist in a shape alone, before room is made for them: a plan lists every scale and answer."""
+    """Refuse queries that expand to more rows than the file lists, before memory is allocated.
+
+    A genuine plan lists a scale or an answer for every row.
+    """
     put = measured.get("queries", [])
     require_few(data["queries"])
     require_few(put)
@@ -193,7 +198,7 @@ def _require_listed(data: dict[str, Any], measured: dict[str, Any]) -> None:
 
 
 def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title: str = "") -> Plan:
-    """A plan back from JSON, certified again: what the file says about itself is not believed."""
+    """Load a plan from JSON and certify it again; nothing that the file states about itself is trusted."""
     if not isinstance(data, dict) or not PLAN.reads(data.get("format")):
         raise UsageError("not a plan of this version", hints=["dxp plan … writes one"])
     try:
@@ -247,7 +252,7 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
     )
     plan.certificate.require(at_most=budget)
     if not plan.measured.as_asked:
-        _ = plan.errors  # refuses what does not follow from the counted rows
+        _ = plan.errors  # raises if the workload cannot be estimated from the measured rows
         if data["format"] == PLAN.numbered(WITH_RECONSTRUCTION):
             plan.measured.adopt(_reconstruction(given, workload.rows, len(scales)), scales)
     return plan

@@ -1,4 +1,4 @@
-"""What a plan knows: the noise each answer will get, its certificate and its expected error.  It costs nothing."""
+"""The facts of a plan: noise scales, certificate and expected errors. They cost nothing and need no data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,26 +23,27 @@ from dxprivacy.queries.asked import Stack
 from dxprivacy.universe.answers import Distribution, ErrorOf, Interval
 from dxprivacy.universe.workload import Answer, Workload
 
-LARGEST_SCALE = 2.0**52  # on the grid; answers and noise together stay within 64 bits
+LARGEST_SCALE = 2.0**52  # on the answer grid, so that answers plus noise stay within 64 bits
 
 
 @dataclass(frozen=True)
 class Proof:
-    """A certificate, and the rows, scales and policy that it was computed for: taken for those, and for no others."""
+    """A certificate with the cost that it was computed for. It is used for that cost and policy only."""
 
     cost: NoiseCost
     certificate: Certificate
 
     def holds(self, cost: NoiseCost, metric: Metric) -> bool:
-        """Whether it is about this very cost."""
+        """Whether the certificate was computed for this cost and metric."""
         return self.certificate.metric == metric.digest and self.cost.identity == cost.identity
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanFacts(Facts):
-    """Scales for every row that is counted, certified against a policy.
+    """Noise scales for every measured row, certified against a policy.
 
-    What is counted are the rows of the workload, or others (`measured`) from which those are worked out.
+    The measured rows are those of the workload, or rows of a strategy (`measured`) from which the workload is
+    estimated.
     """
 
     queries: Stack
@@ -51,60 +52,63 @@ class PlanFacts(Facts):
     scales: tuple[float, ...]
     budget: Fraction
     method: str
-    records: int | None  # how many there are, or are estimated with for means
+    records: int | None  # number of records; for means, the number that errors are computed with
     title: str = ""
     dataset: str = ""
-    measured: Measured  # what is counted, and how what was asked follows from it
-    about: str = ""  # in words: which strategy, and how good it is
-    planner: str = "auto"  # the method that was asked for, by which standard DP is planned for comparison as well
-    proof: Proof | None = field(default=None, repr=False)  # where planning has just computed it
+    measured: Measured  # the measured rows, and the estimator of the workload
+    about: str = ""  # in words: the strategy and its quality
+    planner: str = "auto"  # the requested method; standard DP is planned by the same method for comparison
+    proof: Proof | None = field(default=None, repr=False)  # set if planning has just computed it
 
     def __post_init__(self) -> None:
         if max(self.scales, default=0.0) >= LARGEST_SCALE:
-            raise NotCertified("the noise would be larger than any answer", hints=["the policy is too strict for this"])
+            raise NotCertified(
+                "the smallest scale that keeps the policy exceeds any possible answer",
+                hints=["raise epsilon in the policy, or ask for wider groups"],
+            )
 
     @property
     def counted(self) -> Workload:
-        """The rows that get noise."""
+        """The measured rows: those that get noise."""
         return self.measured.workload
 
     @property
     def counted_queries(self) -> Stack:
-        """The queries that are put to the data: those that were asked, or others in their place."""
+        """The measured queries: the workload's own, or those of a strategy."""
         return self.measured.put(self.queries)
 
     @cached_property
     def cost(self) -> NoiseCost:
-        """What a release would cost, pair by pair."""
+        """The cost of a release: its privacy loss on each pair of records."""
         return self.measured.cost(self.scales, self.metric)
 
     @cached_property
     def distributions(self) -> tuple[Distribution, ...]:
-        """The distribution of the noise in each row that was asked for."""
+        """The noise distribution of each row of the workload."""
         return self.measured.distributions_of_file(self.scales)
 
     def estimate(self, noisy: Ints, records: int) -> "list[int | float | Fraction]":
-        """The rows that were asked for, from noisy counts: post-processing."""
+        """Estimate the rows of the workload from noisy measurements (post-processing)."""
         return self.measured.estimate(noisy, self.scales, records)
 
     @property
     def reconstruction(self) -> WayBack | None:
-        """The way from counted rows to those that were asked for, where the plan's file carries it."""
+        """The exact estimator matrix, if the plan's file carries one."""
         return self.measured.reconstruction(self.scales)
 
     def format(self, of: Format) -> str:
-        """The version of a file that holds this plan, or its release."""
+        """The format version of a file that holds this plan or its release."""
         return of.written if self.reconstruction is None else of.numbered(WITH_RECONSTRUCTION)
 
     def interval(self, answer: Answer, rows: "Sequence[int | float | Fraction]", records: int) -> Interval:
-        """The released value of an answer and its 95 % interval, from estimated rows."""
+        """Return the released value of an answer and its 95 % interval, from estimated rows."""
         shifts = self.measured.shifts
         return answer.recipe.interval(
             rows, self.distributions, records, 0.0 if shifts is None else shifts[answer.rows[0]]
         )
 
     def is_exact(self, answer: Answer) -> bool:
-        """Whether an answer has no noise, and nothing else moves it: shift, rounding, or cells that hide a part."""
+        """Whether an answer is noise-free and has no other error: no shift, no rounding, no binning error."""
         shifts = self.measured.shifts
         recipe = answer.recipe
         hidden = recipe.below or recipe.above or recipe.bias or not recipe.may_be_exact
@@ -114,30 +118,32 @@ class PlanFacts(Facts):
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The proof that these very scales keep the policy; computed from them, never carried along to others."""
+        """The proof that these scales keep the policy. A stored proof is used only if it is for this cost
+        and metric.
+        """
         if self.proof is not None and self.proof.holds(self.cost, self.metric):
             return self.proof.certificate
         return certify(self.cost, self.metric)
 
     @cached_property
     def errors(self) -> tuple[ErrorOf, ...]:
-        """Expected error per answer."""
+        """Expected error of each answer."""
         shifts = self.measured.shifts
         return all_expected(self.workload, self.distributions, self.records, shifts)
 
     @cached_property
     def worst_case(self) -> tuple[float, tuple[int, int] | None]:
-        """The standard-DP reading: the largest loss over all pairs, and its pair."""
+        """The worst-case ε, that is the largest privacy loss over all pairs, and the pair that attains it."""
         return largest_loss(self.cost)
 
     @property
     def worst_epsilon(self) -> float:
-        """The largest loss over all pairs."""
+        """The worst-case ε: the largest privacy loss over all pairs."""
         return self.worst_case[0]
 
     @cached_property
     def baselines(self) -> Baselines:
-        """What standard differential privacy would give, query by query."""
+        """The errors that standard DP would have, query by query."""
         ratio, worst = float(self.certificate.ratio), self.worst_epsilon
         return baselines(
             Ours(
@@ -163,33 +169,35 @@ class PlanFacts(Facts):
 
     @property
     def gains(self) -> tuple[float, ...]:
-        """Per query: how many times more noise the same planner would need under one ε for all pairs, the least
-        that the query tells apart; never below 1 (`baselines` says why), inf where nothing limits it."""
+        """Noise ratio per query: noise of standard DP at the strictest ε, planned by the same method, divided by ours.
+
+        It is never below 1 (`standard_baselines` proves it), and inf if no pair limits the query.
+        """
         return tuple(query.gain for query in self.baselines.queries)
 
     @cached_property
     def improvement(self) -> Floats:
-        """Per answer: the error of standard DP as strict as the closest pair that its query tells apart, divided by
-        ours; inf for exact answers.
+        """Error ratio per answer: standard DP at the strictest ε of the query, divided by ours; inf for noise-free
+        answers.
 
-        Of a query as a whole it is at least 1; one of its answers may be given up a little for the others.
+        For a whole query the ratio is at least 1. A single answer may have a smaller one, in favor of the others.
         """
         return np.array([_times(theirs, ours) for theirs, ours in zip(self.baselines.strict, self.errors, strict=True)])
 
     @cached_property
     def written_scales(self) -> list[str]:
-        """The scales as files and digests have them; equal ones are one text."""
+        """The scales as text for files and digests. Equal scales share one string object."""
         known: dict[str, str] = {}
         return [known.setdefault(text, text) for text in map(float.hex, self.scales)]
 
     @cached_property
     def request(self) -> str:
-        """The plan's own name: a digest of everything that matters to a release."""
+        """The plan's identifier: a digest of everything that matters to a release."""
         return digest_of(
             {
                 "metric": self.metric.digest,
                 "dataset": self.dataset,
-                # A query called otherwise is the same query: its answer is not paid for twice.
+                # Titles are left out: a renamed query is the same query, and its answer is not charged twice.
                 "queries": [{k: v for k, v in q.items() if k != "title"} for q in self.queries.to_dict()],
                 "workload": self.workload.digest,
                 "scales": self.written_scales,
@@ -200,7 +208,7 @@ class PlanFacts(Facts):
         )
 
     def payload(self) -> dict[str, Any]:
-        """For JSON: what a plan and its release have in common, enough to check both from the file alone."""
+        """Return the JSON fields that a plan and its release share; they suffice to check either file by itself."""
         return {
             "name": self.name,
             "request": self.request,
@@ -221,7 +229,7 @@ class PlanFacts(Facts):
 
 
 def _times(theirs: ErrorOf | None, ours: ErrorOf) -> float:
-    """How many times ours, of the widths that a reader sees; by the mean square where 95 % of one's noise is 0."""
+    """Ratio of 95 % half-widths, theirs to ours; ratio of root mean squares if a half-width is 0."""
     if theirs is None:
         return np.inf
     if min(theirs.half_width, ours.half_width) > 0:

@@ -1,4 +1,4 @@
-"""Building a release from noisy integers: post-processing only."""
+"""Build a release from noisy integers. All of it is post-processing."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,18 +13,18 @@ from dxprivacy.releases.guarantee import LedgerReference, guarantee_of, public_p
 from dxprivacy.releases.release import Release, Row, reached
 from dxprivacy.universe.workload import Answer
 
-_MANY = 2_000  # answers of a dry run that are made one by one
-_FAR_TAIL = 1000  # scales; noise beyond it has probability e^-1000
-_FARTHEST = 2.0**61  # what counts may reach, see `require_room`; with as much again for the noise they stay in 64 bits
+_MANY = 2_000  # in a dry run of more answers than this, only some are built
+_FAR_TAIL = 1000  # in scales; larger noise has probability e^-1000
+_FARTHEST = 2.0**61  # limit of `require_room`; as much again for the noise stays within 64 bits
 
 
 def build_release(plan: PlanFacts, z: Ints, records: int, ledger_reference: LedgerReference) -> Release:
-    """Answers, intervals and the guarantee."""
+    """Build the release: answers, intervals and the guarantee."""
     return _release(plan, z, records, ledger_reference, plan.workload.answers, _facts(plan))
 
 
 def _facts(plan: PlanFacts) -> dict[str, Any]:
-    """What a release says of its plan, whatever came out."""
+    """The plan's part of a release, which does not depend on the noisy values."""
     return {key: value for key, value in plan.payload().items() if key != "name"} | {"notes": notes(plan)}
 
 
@@ -36,7 +36,7 @@ def _release(
     answers: Iterable[Answer],
     facts: Mapping[str, Any],
 ) -> Release:
-    """Of these answers, which are all or some to be tried."""
+    """Build a release of the given answers: all of them, or a sample in a dry run."""
     estimated, titles = plan.estimate(z, records), plan.workload.titles
     rows = []
     for answer in answers:
@@ -61,10 +61,10 @@ def _release(
 
 
 def dry_run(plan: PlanFacts, records: int, ledger_reference: LedgerReference) -> None:
-    """Make the whole text of a release from invented counts: whatever can fail from public numbers fails here.
+    """Build the complete text of a release from invented counts, so that failures show before anything is spent.
 
-    First the counts of a table in which all records are the first possible one: they agree with one another.  Then
-    counts as high and as low as no table and no noise will ever make them; rows without noise stay as they are.
+    The first counts are those of a table in which every record is the first possible one; they are consistent. The
+    other two are higher and lower than any table and any noise can make them. Noise-free rows keep their value.
     """
     counts = plan.counted.columns(np.zeros(1, dtype=np.int64))[:, 0] * records
     scales = np.array(plan.scales)
@@ -78,7 +78,9 @@ def dry_run(plan: PlanFacts, records: int, ledger_reference: LedgerReference) ->
 
 
 def _different(plan: PlanFacts) -> list[Answer]:
-    """Of very many answers some of each kind: those of one query, block and noise are worked out alike."""
+    """Return all answers, or, of very many, some of each kind: answers with equal query, block and noise are built
+    alike.
+    """
     answers = plan.workload.answers
     if len(answers) <= _MANY:
         return list(answers)
@@ -90,5 +92,5 @@ def _different(plan: PlanFacts) -> list[Answer]:
 
 
 def guarantee(plan: PlanFacts, records: int, ledger_reference: LedgerReference) -> tuple[str, ...]:
-    """The three sentences printed on every release of a plan."""
+    """Return the three guarantee sentences that every release of a plan states."""
     return guarantee_of(plan.metric, plan.worst_epsilon, records, ledger_reference.ledger, ledger_reference.so_far)

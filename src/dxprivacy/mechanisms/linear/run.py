@@ -1,8 +1,8 @@
 """The d_X-private Laplace mechanism on the integer grid (Definition and Theorem 1 of the paper).
 
-Z = A x + Y with A, x and Y whole numbers and Y_k discrete Laplace of scale s_k.  Replacing a record i by j moves A x by
-A_j - A_i, so the probability of any output changes by at most exp(sum_k |A_ki - A_kj| / s_k) = exp(L(i, j)), and the
-plan's certificate says L <= budget * d.  Nothing is rounded after the data enters.
+Z = A x + Y, where A, x and Y are integers and Y_k is discrete Laplace noise of scale s_k. Replacing a record i by j
+moves A x by A_j - A_i. So the probability of any output changes by at most exp(sum_k |A_ki - A_kj| / s_k) = exp(L(i,
+j)), and the plan's certificate proves L <= budget * d. Nothing is rounded after the data enters.
 """
 
 import numpy as np
@@ -16,22 +16,23 @@ from dxprivacy.mechanisms.sampling.system_noise import Noise, SystemNoise
 
 
 def noisy_rows(plan: PlanFacts, histogram: Histogram, noise: Noise) -> Ints:
-    """The noisy integers of a plan: every release gets its noise in the last line, under the certificate above it.
+    """Return the noisy integer measurements of a plan, after its certificate was checked.
 
-    (The demo draws standard-DP noise on simulated data besides, for comparison.)
+    Every release of linear queries gets its noise in the last line of this function. (The demo also draws standard-DP
+    noise on simulated data, for comparison.)
     """
     plan.certificate.require(at_most=plan.budget)  # Thm 1: needs ||Q'_i - Q'_j||_1 <= d(i, j) for all i, j.
     if histogram.universe != plan.metric.universe:
         raise UsageError("the histogram is over another universe than the plan")
-    cost = plan.cost  # what was certified above, and reserved: these very rows and scales
+    cost = plan.cost  # the cost that was certified above and reserved in the ledger
     require_room(cost.workload.largest, histogram.public_records, where="release")
-    return plan.measured.drawn(cost.scales, noise) + cost.workload.answer(histogram)  # no name holds the truth
+    return plan.measured.drawn(cost.scales, noise) + cost.workload.answer(histogram)  # the true answers stay unnamed
 
 
 def laplace(plan: PlanFacts, counts: object, *, noise: Noise | None = None) -> Floats:
-    """Answers of a plan with exact discrete Laplace noise, in the queries' units.
+    """Return the answers of a plan with exactly sampled discrete Laplace noise, in the queries' units.
 
-    This is the researcher's view: no ledger, so every call spends again, and nobody counts what.
+    This is a researcher's interface without a ledger: every call spends the budget again, and no call is recorded.
     `counts` is a histogram over the plan's universe.
 
     >>> from dxprivacy import metrics

@@ -1,4 +1,4 @@
-"""`dx.mwem`: a synthetic histogram from counts, without a ledger.  The researcher's view."""
+"""`dx.mwem`: a synthetic histogram from counts, without a ledger (for researchers)."""
 
 from typing import Any
 
@@ -28,10 +28,10 @@ def mwem(
     noise: Noise | None = None,
     progress: Progress | None = None,
 ) -> Synthetic:
-    """A synthetic histogram that answers many queries at once, by MWEM.
+    """Make a synthetic histogram that answers many queries at once, by MWEM.
 
-    This is the researcher's view: no ledger, so every call spends again, and nobody counts what; within a call never
-    more than the budget.  For small universes `dx.direct` is usually far better.
+    There is no ledger: every call spends again, and no call is recorded. One call spends at most the budget. For small
+    universes `dx.direct` is usually far better.
 
     >>> from dxprivacy import metrics
     >>> d = metrics.constant(4, 1)
@@ -45,7 +45,7 @@ def mwem(
         histogram = histogram or Histogram.of(metric.universe, counts)
         records = histogram.total
     else:
-        records = 0  # refused below, before anything is looked at
+        records = 0  # refused below, before any count is used
     plan = plan_mwem(
         queries, metric, n_records=records, rounds=rounds, budget=budget, passes=passes, averaged=averaged, again=again,
         start=start,

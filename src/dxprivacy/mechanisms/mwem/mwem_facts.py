@@ -1,10 +1,10 @@
-"""What a run of MWEM knows, decided without data: rounds, and the noise of every selection and every measurement.
+"""Facts of an MWEM run, decided without data: the rounds, and the noise of every selection and measurement.
 
-The fraction of the policy that is granted is split evenly over 2T steps, T selections and T measurements.  A selection
-among rows costs the largest of their losses (Theorem 3 of the paper), so each row keeps the least scale that its own
-pairs allow, and one certificate covers all steps: `max_k |A_ki - A_kj| / s_k <= part * d(i, j)` is the loss of a
-selection with weights exp(u_k / (2 s_k)), and not below that of any one row measured with scale s_k.  2T such steps
-stay within the budget, on every pair, whatever is chosen (Theorem 7, adaptively).
+The budget is divided evenly into 2T steps: T selections and T measurements. A selection among rows costs the largest of
+their losses (Theorem 3 of the paper). So each row has the least scale that its own pairs allow, and one certificate
+covers all steps: `max_k |A_ki - A_kj| / s_k <= part * d(i, j)` is the loss of a selection with weights exp(u_k / (2
+s_k)), and an upper bound on the loss of measuring any one row with scale s_k. 2T such steps stay within the budget on
+every pair, whatever is selected (Theorem 7, adaptively).
 """
 
 import math
@@ -28,18 +28,18 @@ from dxprivacy.queries.strategy_rows import Picked
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import digits
 
-# -- The error bound of MWEM (Theorem 8 of the paper, corrected), and the number of rounds that makes it least ---------
-# For rows in a unit range, of which every one changes by at most c d(i, j), T rounds of Algorithm 2 as corrected (one
+# -- The error bound of MWEM (Theorem 8 of the paper, corrected), and the number of rounds that minimizes it -----------
+# Let rows have a unit range, and let each change by at most c d(i, j). Then T rounds of Algorithm 2 as corrected (one
 # update each, from the uniform histogram, the average of the histograms before each round) answer every row within `2 n
 # sqrt(ln N / T) + 10 T c ln |Q|`, except with probability `2 T / |Q|` (Hardt, Ligett, McSherry 2012, Theorem 2.2).
 #
-# Corrected: the printed T makes the two terms equal, which is not the minimum; T is a whole number; and where 2 T / |Q|
-# is 1 or more the statement says nothing, so that none is made.
+# Corrected: the printed T makes the two terms equal, which is not the minimum; T is an integer; and if 2 T / |Q| is at
+# least 1, the statement is vacuous, so none is made.
 
 
 @dataclass(frozen=True)
 class ErrorBound:
-    """The guarantee of theory: every answer within `error` range units, except with probability `failure`."""
+    """The theorem's guarantee: every answer is within `error` range units, except with probability `failure`."""
 
     error: float
     failure: float
@@ -47,7 +47,7 @@ class ErrorBound:
 
     @property
     def vacuous(self) -> bool:
-        """Whether it says nothing: it may fail always, or any histogram answers within n."""
+        """Whether it is vacuous: it may always fail, or any histogram answers within n."""
         return self.failure >= 1 or self.error >= self.records
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class ErrorBound:
 
 
 def error_bound(records: int, cells: int, rows: int, c: float, rounds: int) -> ErrorBound:
-    """The bound for so many rounds.
+    """Return the bound for this number of rounds.
 
     >>> round(error_bound(1_000_000, 100, 1000, 1.0, 50).error)
     610425
@@ -75,30 +75,30 @@ def _bound(records: int, cells: int, rows: int, c: float, rounds: int) -> float:
 
 
 def best_rounds(records: int, cells: int, rows: int, c: float) -> int:
-    """The whole number of rounds with the least bound.
+    """Return the integer number of rounds with the least bound.
 
-    The bound falls, then rises: its derivative is 0 at T = (n sqrt(ln N) / (10 c ln |Q|))^(2/3), and the best whole
-    number is beside it.
+    The bound falls, then rises: its derivative is 0 at T = (n sqrt(ln N) / (10 c ln |Q|))^(2/3), and the best integer
+    is next to it.
 
     >>> best_rounds(1_000_000, 100, 1000, 1.0)
     988
     """
     if rows < 2 or cells < 2 or not c > 0:
-        return 1  # one row is measured once; nothing to find out about one cell
+        return 1  # one row is measured once; one possible record leaves nothing to find out
     best = (records * math.sqrt(math.log(cells)) / (10 * c * math.log(rows))) ** (2 / 3)
     beside = {max(1, math.floor(best)), max(1, math.ceil(best))}
     return int(min(beside, key=lambda t: (_bound(records, cells, rows, c, t), t)))
 
 
-# -- What a run of MWEM knows, decided without data --------------------------------------------------------------------
+# -- Facts of an MWEM run, decided without data ------------------------------------------------------------------------
 
 
-_BUDGET_GRID = 1 << 60  # that of the ledger: budgets on it add up without being rounded up again
+_BUDGET_GRID = 1 << 60  # the ledger's grid: budgets on it add up without rounding
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MwemFacts(Facts):
-    """A certified run of MWEM: nothing is spent by making it."""
+    """A certified run of MWEM; making it spends nothing."""
 
     queries: Stack
     workload: Workload
@@ -106,9 +106,9 @@ class MwemFacts(Facts):
     records: int
     rounds: int
     budget: Fraction
-    scales: Floats = field(repr=False)  # per row, on the grid; 0 where the policy leaves the row free
+    scales: Floats = field(repr=False)  # per row, on the grid; 0 if the policy sets no limit
     selection_scales: Floats = field(repr=False)
-    why: str  # so many rounds
+    why: str  # the reason for the number of rounds
     passes: int = 0
     averaged: bool = False
     again: bool = False  # whether a row may be measured twice
@@ -118,7 +118,7 @@ class MwemFacts(Facts):
 
     @property
     def part(self) -> Fraction:
-        """What one step may take of the policy."""
+        """The fraction of the policy that one step may use."""
         return step_part(self.budget, self.rounds)
 
     @property
@@ -127,7 +127,7 @@ class MwemFacts(Facts):
 
     @property
     def steps(self) -> int:
-        """Selections and measurements together."""
+        """The number of selections and measurements."""
         return 2 * self.rounds
 
     @cached_property
@@ -137,40 +137,41 @@ class MwemFacts(Facts):
 
     @cached_property
     def candidates(self) -> Ints:
-        """Rows that have to be measured with noise; those that never vary tell nothing, and the rest is free."""
+        """Rows that need noise to be measured; constant rows carry no information, and the others are public."""
         return np.flatnonzero((self.scales > 0) & (self.spans > 0))
 
     @cached_property
     def public(self) -> Ints:
-        """Rows that vary only where the policy calls the difference public: known exactly, at no cost."""
+        """Rows that vary only where the policy makes the difference public: they are known exactly, at no cost."""
         return np.flatnonzero((self.scales == 0) & (self.spans > 0))
 
     @cached_property
     def selection(self) -> SelectionCost:
-        """What each selection costs."""
+        """The cost of each selection."""
         return SelectionCost(self.workload, self.selection_scales)
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The proof that every step, choice or measurement, stays within its part; computed from these very scales.
+        """The proof that every step, selection or measurement, stays within its part; computed from the scales
+        themselves.
 
-        A measurement is the loss of one row, a selection the largest of all rows: no step exceeds the largest loss of a
-        row on the smaller of its two scales.
+        A measurement has the loss of one row, and a selection the largest loss of all rows. So no step exceeds the
+        largest loss of a row at the smaller of its two scales.
         """
         return replace(certify(self.dearest_step, self.metric), norm="linf")
 
     @cached_property
     def dearest_step(self) -> SelectionCost:
-        """Not less than any step: a selection among all rows, each on the smaller of its scales."""
+        """An upper bound on the cost of any step: a selection among all rows, each at the smaller of its scales."""
         return SelectionCost(self.workload, np.minimum(self.scales, self.selection_scales))
 
     @cached_property
     def projection(self) -> Projection:
-        """The rows, for histograms in floats."""
+        """The rows as a map on float histograms."""
         return Projection(self.workload)
 
     def pick(self, row: int) -> Picked:
-        """One row as a query of its own."""
+        """Return one row as a query of its own."""
         query, first = self._asked[int(np.searchsorted(self._firsts, row, side="right")) - 1]
         return query if isinstance(query, Picked) else Picked(query, row - first)
 
@@ -188,14 +189,14 @@ class MwemFacts(Facts):
         return np.array([first for _, first in self._asked], dtype=np.int64)
 
     def measurement(self, row: int) -> LaplaceCost:
-        """What measuring one row costs."""
+        """Return the cost of measuring one row."""
         return LaplaceCost(self.workload.row(row), self.scales[row : row + 1])
 
     @cached_property
     def bound(self) -> ErrorBound | None:
-        """The guarantee of theory; None for what it does not speak about.
+        """The theorem's guarantee; None for runs that it does not cover.
 
-        It is about the average over the rounds, one update in each, all rows open to every selection, on one scale.
+        It covers the average over the rounds, with one update in each, all rows open to every selection, and one scale.
         """
         alike = np.ptp((self.selection_scales / np.where(self.spans > 0, self.spans, 1.0))[self.candidates]) == 0
         if self.passes or not self.averaged or not self.again or self.start is not None or not alike:
@@ -205,7 +206,7 @@ class MwemFacts(Facts):
 
     @cached_property
     def request(self) -> str:
-        """The plan's own name: a digest of everything that matters to its steps and their outcome."""
+        """The plan's identifier: a digest of everything that matters to its steps and their outcome."""
         return digest_of(
             {
                 "method": "mwem",
@@ -243,7 +244,7 @@ class MwemFacts(Facts):
 
 
 def step_part(budget: Fraction, rounds: int) -> Fraction:
-    """The part of the policy of one of 2T steps, on the ledger's grid, rounded down.
+    """Return the fraction of the policy of one of 2T steps, on the ledger's grid, rounded down.
 
     >>> step_part(Fraction(1), 2), 40 * step_part(Fraction(1), 20) <= 1
     (Fraction(1, 4), True)
@@ -252,5 +253,5 @@ def step_part(budget: Fraction, rounds: int) -> Fraction:
 
 
 def unit_sensitivity(ratios: Floats, spans: Floats, budget: Fraction) -> float:
-    """The theorem's c: how far a row in a unit range may change, in parts of what is granted of the policy."""
+    """Return the theorem's c: the largest change of a row in a unit range, relative to the granted distance."""
     return float((ratios / spans).max()) / float(budget)

@@ -1,4 +1,4 @@
-"""A planned run of MWEM: how it is made, and how it is carried out."""
+"""Planned MWEM runs: how they are made and executed."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -34,18 +34,18 @@ MOST_ROUNDS = 10_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MwemPlan(MwemFacts, Planned[Made]):
-    """A certified run of MWEM: nothing is spent by making it."""
+    """A certified run of MWEM; making it spends nothing."""
 
     told = SYNTHESIS
     in_steps = True
 
     @property
     def entries(self) -> int:
-        """One for each step, and one for all public answers."""
+        """One ledger entry for each step, and one for all public answers."""
         return self.steps + bool(len(self.public))
 
     def cost_of_steps(self, steps: int) -> RowsCost:
-        """Whatever is chosen, so many of the dearest step."""
+        """The cost of this many of the most expensive step, an upper bound whatever is selected."""
         return SelectionCost(self.workload, np.nextafter(self.dearest_step.scales / steps, 0))
 
     @property
@@ -53,12 +53,12 @@ class MwemPlan(MwemFacts, Planned[Made]):
         return self.workload.asks
 
     def dry_run(self, records: int, ledger_reference: LedgerReference) -> None:  # noqa: ARG002
-        """Refuse another number of records; what the report says of it can be said."""
+        """Refuse another number of records; check that the report's facts can be written."""
         require_number(self.records, records)
         json_text(self.payload())
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> Made:
-        """Round by round, every step an entry of its own."""
+        """Run all rounds; every step has a ledger entry of its own."""
         synthetic = run_mwem(self, count, spend, noise, progress=progress)
         measured = [
             {"row": m.row, "label": m.label, "noisy": m.noisy, "scale": m.scale.hex()} for m in synthetic.measurements
@@ -70,7 +70,7 @@ class MwemPlan(MwemFacts, Planned[Made]):
         return shown(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: what was decided."""
+        """Return the JSON form."""
         return self.payload()
 
 
@@ -89,14 +89,14 @@ def plan_mwem(
     spent: Cost | None = None,
     dataset: str = "",
 ) -> MwemPlan:
-    """A certified run of MWEM over `records` records, a public number.
+    """Plan a certified run of MWEM over `n_records` records, a public number.
 
-    `rounds` is a number, `"bound"` for the one with the least error bound, or None for a usual one.  `passes` over all
-    past measurements follow each round; 0 is Algorithm 2 with its one update.  `averaged` takes the average of the
-    histograms instead of the last one, `again` lets a row be measured twice.  `alike` chooses on one scale for all rows
-    in a unit range; otherwise each row's error counts relative to its own noise, which costs the same and was worse
-    wherever budgets differ much (docs/benchmarks.md).  `start` is a public histogram to begin with, in place of the
-    uniform one.  `spent` is what was released before: the run then fits beside it on every pair.
+    `rounds` is a number, `"bound"` for the one with the least error bound, or None for a default. `passes` over all
+    past measurements follow each round; 0 is Algorithm 2 with its one update. `averaged` takes the average of the
+    histograms instead of the last one, and `again` lets a row be measured twice. `alike` selects at one scale for all
+    rows in a unit range. Otherwise each row's error counts relative to its own noise, which costs the same and was
+    worse wherever budgets differ much (docs/benchmarks.md). `start` is a public histogram to begin with, instead of the
+    uniform one. `spent` is what was released before; the run then fits next to it on every pair.
 
     >>> from dxprivacy import metrics
     >>> plan = plan_mwem([[1, 0, 0], [1, 1, 0]], metrics.constant(3, 1), n_records=100, rounds=2)
@@ -125,7 +125,7 @@ def plan_mwem(
     scales = certified_scales(workload, metric, step_part(granted, count), ratios, steps=2 * count, spent=before)
     if scales.max() >= min(LARGEST_SCALE, max(workload.largest, 1) * max(n_records, 1) * 2.0**20):
         raise NotCertified(
-            f"{plural(count, 'round')} leave so little of the policy for each that the noise drowns every answer",
+            f"{plural(count, 'round')} leave so little of the policy for each that the noise exceeds every answer",
             hints=["fewer rounds, or a larger budget"],
         )
     selection = scales
@@ -133,7 +133,7 @@ def plan_mwem(
         common = float((scales[noisy] / spans[noisy]).max())
         selection = np.where(noisy, np.maximum(common * spans, scales), scales)
     if not fits_scores(2 * workload.largest * n_records, float(selection[noisy].min())):
-        raise TooLarge("the queries' numbers are too large to be chosen among exactly", hints=["use larger units"])
+        raise TooLarge("the queries' numbers are too large for exact selection", hints=["use larger units"])
     return MwemPlan(
         queries=asked,
         workload=workload,
@@ -153,7 +153,7 @@ def plan_mwem(
 
 
 def require_public_records(metric: Metric, records: object) -> None:
-    """Refuse what cannot work where n is private, or where there is nobody."""
+    """Refuse a private number of records, and an empty data set."""
     if metric.universe.absent is not None:
         raise UsageError(
             "the number of records is private under this policy, and MWEM needs it",
@@ -166,16 +166,16 @@ def require_public_records(metric: Metric, records: object) -> None:
 
 
 def public_start(start: object, cells: int) -> Floats | None:
-    """A public histogram to begin with: one number of at least 0 for each cell, not all 0."""
+    """Validate a public histogram to start from: one number of at least 0 for each possible record, not all 0."""
     if start is None:
         return None
     try:
         given = np.array(start, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise UsageError("start must be numbers, one for each cell") from None
+        raise UsageError("start must be numbers, one for each possible record") from None
     if given.shape != (cells,) or not np.isfinite(given).all() or given.min() < 0 or not given.sum() > 0:
         raise UsageError(f"start needs {cells:,} numbers of at least 0, not all 0", hints=["leave start out: uniform"])
-    given /= given.max()  # sizes do not matter, and sums of huge numbers would
+    given /= given.max()  # only proportions matter, and sums of huge numbers would overflow
     given.setflags(write=False)
     return given
 
@@ -191,7 +191,7 @@ def _rounds(
     *,
     again: bool,
 ) -> tuple[int, str]:
-    """How many rounds, and who says so."""
+    """Return the number of rounds, and the reason for it."""
     most = MOST_ROUNDS if again else min(MOST_ROUNDS, rows)
     if rounds is None:
         return min(USUAL_ROUNDS, most), "a usual number"
@@ -208,7 +208,7 @@ def _rounds(
 
 
 def _passes(passes: int | None, cells: int) -> int:
-    """As given, or a usual number."""
+    """Return the given number of passes, or a default."""
     if passes is None:
         return PASSES if cells <= LARGE_CELLS else FEWER_PASSES
     if not is_whole(passes) or not 0 <= passes <= 10_000:

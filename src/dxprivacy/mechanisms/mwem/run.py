@@ -1,13 +1,14 @@
-"""MWEM under a policy (Algorithm 2 of the paper, corrected): choose the worst answer, measure it, learn from it.
+"""MWEM under a policy (Algorithm 2 of the paper, corrected): select the worst answer, measure it, learn from it.
 
-The data enters in two places, both behind a reserved cost: the integer answers z = A x, computed once, exactly, inside
-the first step; and the noise.  A round has the public synthetic histogram y, so its answers v = rint(A y) are public:
+The data enters in two places, both after a cost was reserved: in the integer answers z = A x, computed once, exactly,
+inside the first step; and with the noise. A round has the public synthetic histogram y, so its answers v = rint(A y)
+are public:
 
-    choose    k with probability ~ exp(|z_k - v_k| / (2 c_k))     loss max_k |A_ki - A_kj| / c_k
+    select    k with probability ~ exp(|z_k - v_k| / (2 c_k))     loss max_k |A_ki - A_kj| / c_k
     measure   z_k + discrete Laplace of scale s_k                 loss |A_ki - A_kj| / s_k
     learn     multiplicative weights, several passes              post-processing
 
-Scores are whole numbers that move by at most |A_ki - A_kj|; nothing is rounded after the data enters.
+Scores are integers that change by at most |A_ki - A_kj|; nothing is rounded after the data enters.
 """
 
 import json
@@ -28,18 +29,18 @@ from dxprivacy.privacy.costs import LaplaceCost, SumCost
 from dxprivacy.queries.asked import Stack
 from dxprivacy.releases.guarantee import LedgerReference
 
-PASSES = 100  # over all past measurements after each round
+PASSES = 100  # over all past measurements, after each round
 
 
 class _Truth:
-    """The exact integer answers, computed when the first reserved step asks for them; never shown."""
+    """The exact integer answers, computed when the first reserved step asks for them; never displayed."""
 
     def __init__(self, plan: MwemFacts, histogram: Count) -> None:
         self._plan, self._histogram = plan, histogram
 
     @cached_property
     def answers(self) -> Ints:
-        """z = A x."""
+        """The true answers z = A x."""
         counted = self._histogram()
         if counted.universe != self._plan.metric.universe:
             raise UsageError("the histogram is over another universe than the plan")
@@ -59,7 +60,7 @@ def run_mwem(
     *,
     progress: Progress | None = None,
 ) -> Synthetic:
-    """Carry out a plan: every step is reserved by `spend` before anything is drawn from the data.
+    """Execute a plan: `spend` reserves every step before anything is drawn from the data.
 
     `histogram` is called inside the first step, after its cost was reserved.
     """
@@ -87,7 +88,7 @@ def run_mwem(
         # Thm 3: needs |u(x) - u(x')| <= |A_ki - A_kj| for every row k; the plan's certificate bounds the largest.
         row = _whole(spend.step(plan.selection, plan.queries, f"round {turn} selection", choose), "row")
         if not 0 <= row < len(open_rows) or not open_rows[row]:
-            raise LedgerError(f"what was kept of round {turn} names an answer that was not to be chosen from")
+            raise LedgerError(f"the stored outcome of round {turn} names an answer that was not a candidate")
         cost = plan.measurement(row)
 
         def measure(_: LedgerReference, row: int = row, cost: LaplaceCost = cost) -> str:
@@ -115,7 +116,7 @@ def run_mwem(
 def _public_rows(
     plan: MwemFacts, truth: _Truth, spend: Spending, weights: Weights, costs: list[StepCost]
 ) -> list[Measurement]:
-    """Rows that the policy leaves free are known first, in one step that takes nothing of the policy."""
+    """Learn the rows that the policy leaves free, in one step that uses none of the budget."""
     rows = plan.public.tolist()
     if not rows:
         return []
@@ -137,7 +138,7 @@ def _public_rows(
 
 
 def _whole(kept: str, field: str) -> int:
-    """A number from what a step kept."""
+    """Parse an integer from the stored outcome of a step."""
 
     def number(text: str) -> int:
         found = json.loads(text)[field]

@@ -1,12 +1,12 @@
-"""Multiplicative weights (Algorithm 2 of the paper, corrected): a histogram that leans towards what was measured.
+"""Multiplicative weights (Algorithm 2 of the paper, corrected): update a histogram towards measurements.
 
-For a row a in a unit range and a measurement m of a x, every cell is multiplied by `exp(a_i (m - a y) / (2n))`, and
-the whole is brought back to n records.  Both terms are on one scale; as printed they are not, and then y moves even
-where y = x and nothing was added.  Rows are brought to a unit range first.
+For a row a in a unit range and a measurement m of a x, the entry of every possible record i is multiplied by `exp(a_i
+(m - a y) / (2n))`, and the histogram is rescaled to n records. Both terms have the same scale. As printed they do not,
+and then y changes even if y = x and there is no noise. Rows are scaled to a unit range first.
 
-Cells that no measured row tells apart always move together, so that the passes over past measurements work on those
-*atoms*, however many cells there are: each round touches the cells that some row counts, and multiplies the rest once.
-Post-processing: only released numbers enter.
+Possible records that no measured row separates always change together. So the passes over past measurements work on
+these classes (*atoms*), however many possible records there are: each round updates the records that some row counts,
+and multiplies the rest once. This is post-processing: only released numbers enter.
 """
 
 import math
@@ -27,19 +27,19 @@ from dxprivacy.universe.blocks import Block
 from dxprivacy.universe.blocks.block import ENTRIES_AT_ONCE
 from dxprivacy.universe.workload import Workload
 
-# -- The least scale that each row's own pairs allow: how far a row may change, in parts of the policy -----------------
-# Row k alone, with scale s_k, takes max |A_ki - A_kj| / (s_k d(i, j)) of the policy.  A selection among rows takes the
-# largest of these, not their sum, so that every row gets the least scale it could have alone, at nobody's expense.
-# Floats propose here; `max_ratio` decides.
+# -- The least scale of each row by itself: its largest change relative to the distance --------------------------------
+# Row k alone, with scale s_k, uses max |A_ki - A_kj| / (s_k d(i, j)) of the policy. A selection among rows uses the
+# largest of these, not their sum. So every row can have the least scale that it could have alone. Floats propose here;
+# `max_ratio` decides.
 
 
 _MOST_PAIRS = 3_000_000
 
 
 def row_ratios(workload: Workload, metric: Metric) -> Floats:
-    """Per row the largest |A_ki - A_kj| / d(i, j), in floats; 0 for rows that the policy leaves free.
+    """Return, per row, the largest |A_ki - A_kj| / d(i, j), in floats; 0 for rows that the policy leaves free.
 
-    Where the pairs of a block are too many, all its rows get the largest of them.
+    If a block has too many pairs, all its rows get the largest of their ratios.
 
     >>> from dxprivacy import metrics
     >>> from dxprivacy.queries.asking import gather
@@ -52,7 +52,7 @@ def row_ratios(workload: Workload, metric: Metric) -> Floats:
 
 def _block_ratios(block: Block, workload: Workload, metric: Metric) -> Floats:
     alone = Workload(workload.universe, (block,), ())
-    pairs = cover(LaplaceCost(alone, np.arange(1.0, block.rows + 1.0)), metric, walks=True)  # contexts tell rows apart
+    pairs = cover(LaplaceCost(alone, np.arange(1.0, block.rows + 1.0)), metric, walks=True)  # contexts distinguish rows
     if not pairs.tight or pairs.size * block.width > _MOST_PAIRS:
         bound = max_ratio(SelectionCost(alone, np.ones(block.rows)), metric)
         if bound.upper == math.inf:
@@ -80,11 +80,10 @@ def certified_scales(
     steps: int = 1,
     spent: Cost | None = None,
 ) -> Floats:
-    """Scales with which a selection among all rows, and each row alone, takes at most `part` of the policy.
+    """Return scales at which a selection among all rows, and each row alone, uses at most `part` of the policy.
 
-    So many `steps` of them fit beside what was spent.
-
-    One certificate is enough for both: the loss of a selection is the largest loss of a row.  Rows that are free get 0.
+    `steps` such steps fit next to what was spent. One certificate suffices for both, because the loss of a selection is
+    the largest loss of a row. Free rows get 0.
     """
     ratios = row_ratios(workload, metric) if ratios is None else ratios
     known = {r: round_up(Fraction(r) / part) for r in np.unique(ratios).tolist()}
@@ -94,13 +93,13 @@ def certified_scales(
     fits, _ = repaired(scales, lambda s: SelectionCost(workload, s), Allowance(metric, part), workload)
     if spent is None:
         return fits
-    # All steps together, each at most a selection among all rows, beside what was spent.
+    # All steps together, each at most a selection among all rows, next to what was spent.
     beside = Allowance(metric, steps * part, spent)
     return repaired(fits, lambda s: SelectionCost(workload, np.nextafter(s / steps, 0)), beside, workload)[0]
 
 
 def row_spans(workload: Workload) -> Floats:
-    """Per row its largest minus its least entry over all records: rows divided by it are in a unit range.
+    """Return, per row, its largest minus its least entry over all records: rows divided by it have a unit range.
 
     >>> from dxprivacy.queries.asking import gather
     >>> from dxprivacy.universe.universe import Universe
@@ -115,16 +114,16 @@ def row_spans(workload: Workload) -> Floats:
 
 @dataclass(frozen=True)
 class _Row:
-    """What a measured row says about the atoms: its least value, its range, and the answer to lean towards."""
+    """A measured row on the atoms: its least value, its range, and the target answer."""
 
     low: float
     span: float
     target: float
-    binary: bool  # whether each cell counts fully or not at all
+    binary: bool  # whether it has only two values
 
 
 class Weights:
-    """A histogram of `records` records, and what it has learned.
+    """A histogram of `records` records, and the measurements that it has learned.
 
     >>> w = Weights(np.ones(4), 100.0)
     >>> w.learn(AnswerLine(np.array([0]), np.ones(1)), 60.0)
@@ -136,30 +135,30 @@ class Weights:
     def __init__(self, start: Floats, records: float) -> None:
         self.records = records
         self.y: Floats = start * (records / start.sum())
-        self._atom: Ints = np.zeros(len(start), dtype=np.int64)  # 0: no row has singled it out
-        self._moved: Ints = np.zeros(0, dtype=np.int64)  # the cells of all other atoms
+        self._atom: Ints = np.zeros(len(start), dtype=np.int64)  # 0: separated by no row
+        self._moved: Ints = np.zeros(0, dtype=np.int64)  # the possible records of all other atoms
         self._sizes: Ints = np.array([len(start)], dtype=np.int64)
         self._rows: list[_Row] = []
         self._values: Floats = np.zeros((0, 1))  # per measured row and atom, in [0, 1]
 
     def learn(self, line: AnswerLine, measured: float) -> None:
-        """Take in the answer of a row; what no histogram could answer counts as the nearest that one could."""
+        """Add the measured answer of a row, clipped to the answers that a histogram can have."""
         inside = len(line.cells) == len(self.y)
         low = min(float(line.weights.min(initial=np.inf)), np.inf if inside else 0.0)
         high = max(float(line.weights.max(initial=-np.inf)), -np.inf if inside else 0.0)
         if high <= low:
-            return  # constant: it says nothing but n
+            return  # constant: it carries no information besides n
         self._refine(line, low, high - low)
         binary = bool(((line.weights == low) | (line.weights == high)).all()) and (inside or 0.0 in (low, high))
         target = min(max(measured, low * self.records), high * self.records)
         self._rows.append(_Row(low, high - low, (target - low * self.records) / (high - low), binary))
 
     def step(self) -> None:
-        """The update of Algorithm 2: lean towards the newest measurement, once."""
+        """Apply the update of Algorithm 2 once, for the latest measurement."""
         self._lean(0, newest=True)
 
     def sweep(self, passes: int) -> None:
-        """Lean towards every measurement so far, oldest first, so many times."""
+        """Apply the update for every measurement so far, oldest first, `passes` times."""
         self._lean(passes, newest=False)
 
     def _lean(self, passes: int, *, newest: bool) -> None:
@@ -192,16 +191,16 @@ class Weights:
         rest = float(ratio[0])
         self.y *= rest
         self.y[self._moved] *= (ratio / rest)[atoms]
-        self.y *= n / float(self.y.sum())  # roundings of many rounds would add up
+        self.y *= n / float(self.y.sum())  # rounding errors of many rounds would add up
 
     def _refine(self, line: AnswerLine, low: float, span: float) -> None:
-        """Split the atoms that the row tells apart; a new column for every new atom, a new line for the row."""
+        """Split the atoms that the row separates; add a column for every new atom, and a line for the row."""
         weights, which = np.unique(line.weights, return_inverse=True)
         pieces, inverse = np.unique(self._atom[line.cells] * len(weights) + which.reshape(-1), return_inverse=True)
         inverse = inverse.reshape(-1)
         parent, value = pieces // len(weights), weights[pieces % len(weights)]
         counts = np.bincount(inverse, minlength=len(pieces))
-        new = counts < self._sizes[parent]  # a piece that is the whole of an atom keeps its number
+        new = counts < self._sizes[parent]  # a piece that is a whole atom keeps its number
         number = parent.copy()
         number[new] = len(self._sizes) + np.arange(int(new.sum()))
         self._moved = np.concatenate([self._moved, line.cells[(self._atom[line.cells] == 0) & (number[inverse] > 0)]])

@@ -1,4 +1,4 @@
-"""Exact samplers; the only package that draws entropy.
+"""Exact samplers. No other package draws entropy.
 
 In reading order: `exact_selection`, `zero_sum_tables`, `block_max_noise`, `discrete_laplace`, `system_noise`,
 `hierarchy_tables`, `tree_noise`.

@@ -1,26 +1,29 @@
-"""Noise of several tables that one record changes together, drawn exactly: P(z) ~ exp(-max over tables of w N(z)).
+"""Sample block-max noise of several tables exactly: P(z) ~ exp(-max over tables of w N(z)).
 
-Each table z_g is whole and adds up to 0, N is its size (`zero_sum_tables`), w_g = 1 / scale its rate.  With V(t) the
-number of all z whose tables have w_g N(z_g) <= t, which is a product of their counts B_g(floor(t / w_g)),
+One record changes all of the tables together. Each table z_g is integer and adds up to 0, N is its size
+(`zero_sum_tables`), and w_g = 1 / scale is its rate. Let V(t) be the number of all z whose tables have w_g N(z_g) <= t;
+it is the product of their counts B_g(floor(t / w_g)). Then
 
     exp(-max w N) = integral of e^-t over t >= max w N,
 
-so that the distribution is a mixture: a *level* t is drawn with a density proportional to e^-t V(t), and z uniformly
-among the V(t) that lie below it, one table at a time.  V changes only where t is a whole multiple of some w_g; between
-two such places t_i < t_(i+1) nothing depends on t, and the level i has the weight (e^-t_i - e^-t_(i+1)) V(t_i).
+so the distribution is a mixture. A *level* t is drawn with a density proportional to e^-t V(t), and then z uniformly
+among the V(t) below it, one table at a time. V changes only where t is a multiple of some w_g. Between two such places
+t_i < t_(i+1) nothing depends on t, and the level i has the weight (e^-t_i - e^-t_(i+1)) V(t_i).
 
-The level is chosen by one uniform number U that is fixed before anything is looked up, by inversion: the i for which
-C(i - 1) <= U T < C(i), C the sums of weights and T all of them.  Weights lie between two whole numbers each, U between
-its bits and the next ones; wherever that does not decide, U gets further bits and the table more digits and levels,
-until it does.  Nothing is drawn again, so that every outcome has exactly its probability, however far out.  The rates
-are the rationals 1 / scale themselves, and e^-t is enclosed, never rounded: a step costs what was certified.
+The level is selected by inversion with one uniform number U that is fixed before anything is looked up: it is the i
+with C(i - 1) <= U T < C(i), where C are the cumulative weights and T their total. Each weight lies between two
+integers, and U between two dyadic fractions. If that does not decide, U gets further bits, and the table more digits
+and levels, until it does. There is no rejection, so every outcome has exactly its probability, however far out. The
+rates are the rationals 1 / scale themselves, and e^-t is enclosed, never rounded: a step costs exactly what was
+certified.
 
-*The rest.*  Behind the last place T of a table at most e^-T V(T) prod q_g / (1 - k) is left, where q_g = B_g(R + 1) /
-B_g(R) at R = floor(T / w_g) and k = sum of (q_g - 1) / w_g < 1: B_g is log-concave, so that B_g(floor((T + s) / w_g))
-<= B_g(R) q_g^(s / w_g + 1), and ln q <= q - 1, so that V(T + s) <= V(T) prod q_g e^(k s); integrate e^(-T - s) of it.
+*The rest.* Behind the last place T of a table, the remaining weight is at most e^-T V(T) prod q_g / (1 - k), where q_g
+= B_g(R + 1) / B_g(R) at R = floor(T / w_g) and k = sum of (q_g - 1) / w_g < 1. Proof: B_g is log-concave, so
+B_g(floor((T + s) / w_g)) <= B_g(R) q_g^(s / w_g + 1). As ln q <= q - 1, V(T + s) <= V(T) prod q_g e^(k s). Integrate
+e^(-T - s) times this bound.
 
-The first table leaves a number open with a probability below 2^-100 (tests/privacy/test_block_max_distribution.py), and
-that shows in the time alone.
+The first table leaves a number undecided with a probability below 2^-100
+(tests/privacy/test_block_max_distribution.py), and that affects only the running time.
 """
 
 import math
@@ -50,7 +53,7 @@ class TooLong(Exception):
 
 @dataclass(frozen=True)
 class _Between:
-    """A positive number x with low 2^power <= x <= high 2^power, of about so many bits."""
+    """A positive number x with low 2^power <= x <= high 2^power, where both integers have limited bits."""
 
     low: int
     high: int
@@ -60,13 +63,13 @@ class _Between:
         return _short(self.low * other.low, self.high * other.high, self.power + other.power, bits)
 
     def minus(self, other: "_Between") -> "_Between":
-        """Of a smaller number: as much as is certain, at least 0."""
+        """Subtract a smaller number; the lower bound is at least 0."""
         power = min(self.power, other.power)
         one, two = self.power - power, other.power - power
         return _Between(max((self.low << one) - (other.high << two), 0), (self.high << one) - (other.low << two), power)
 
     def within(self, power: int) -> tuple[int, int]:
-        """The same in other units, rounded outwards."""
+        """The same bounds in units of 2^power, rounded outwards."""
         shift = self.power - power
         if shift >= 0:
             return self.low << shift, self.high << shift
@@ -80,7 +83,7 @@ def _short(low: int, high: int, power: int, bits: int) -> _Between:
 
 @dataclass
 class _NoiseKind:
-    """Tables of one size and rate: how many, and where the walk over levels is."""
+    """Tables of one size and rate: how many there are, and the state of the walk over levels."""
 
     tables: Tables
     rate: Fraction
@@ -93,9 +96,9 @@ class _NoiseKind:
 
 @dataclass(frozen=True)
 class Levels:
-    """The places t of levels, in units of `BlockMax.unit`, and their weights between two rows of whole numbers.
+    """The places t of levels, in units of `BlockMax.unit`, with lower and upper integer bounds of their weights.
 
-    All weights behind them add up to `rest` at most.  Every number is in the same unit.
+    All weights behind them add up to at most `rest`. All weights are in the same unit.
     """
 
     places: list[int]
@@ -105,11 +108,11 @@ class Levels:
 
     @cached_property
     def sums(self) -> tuple[list[int], list[int]]:
-        """Of both rows, up to each level."""
+        """Cumulative sums of both bounds."""
         return list(accumulate(self.low)), list(accumulate(self.high))
 
     def chosen(self, uniform: int, bits: int) -> int | None:
-        """The level of every number in [uniform, uniform + 1) / 2^bits; None where that is not certain."""
+        """Return the level of every number in [uniform, uniform + 1) / 2^bits; None if it is not certain."""
         low, high = self.sums
         least, most = low[-1], high[-1] + self.rest
         k = bisect_right(low, uniform * least >> bits)
@@ -119,7 +122,7 @@ class Levels:
 
 
 class BlockMax:
-    """The distribution for tables of so many cells, each with a scale.
+    """The distribution for tables with these numbers of bins, each with a scale.
 
     >>> z = BlockMax([2, 3], [1.0, 2.5]).draw()
     >>> len(z), int(z[:2].sum()), int(z[2:].sum())
@@ -130,29 +133,31 @@ class BlockMax:
         if len(cells) != len(scales) or not cells or not all(0 < s < math.inf for s in scales):
             raise ValueError("each table has a scale that is positive and finite")
         self.cells, self.rates = tuple(cells), tuple(1 / Fraction(s) for s in scales)
-        self.unit = math.lcm(*(rate.denominator for rate in self.rates))  # levels are whole multiples of 1 / unit
+        self.unit = math.lcm(*(rate.denominator for rate in self.rates))  # levels are multiples of 1 / unit
         self.steps = tuple(int(rate * self.unit) for rate in self.rates)
         self.size = sum(self.cells)
         self._first = bits, tail
         self._made: list[Levels] = []
 
     def prepare(self) -> None:
-        """Make the first table: it depends on the distribution alone."""
+        """Build the first table, which depends on the distribution alone."""
         _ = self.levels().sums
 
     def levels(self, depth: int = 0) -> Levels:
-        """Levels with 2^depth times the digits, up to where 2^-(2^depth tail) of all weight is left at most."""
+        """Return levels with 2^depth times the digits, up to a remaining weight of at most 2^-(2^depth tail) of the
+        total.
+        """
         while len(self._made) <= depth:
             times = 1 << len(self._made)
             self._made.append(self._levels(self._first[0] * times, self._first[1] * times, first=not self._made))
         return self._made[depth]
 
     def radii(self, place: int) -> list[int]:
-        """The largest sizes of tables below a level."""
+        """Return the largest table sizes below a level."""
         return [place // step for step in self.steps]
 
     def draw(self, entropy: Entropy = os.urandom) -> Ints:
-        """The noise of all cells, table by table."""
+        """Sample the noise of all bins, table by table."""
         radii = self.radii(self._level(entropy))
         drawn = [tables_of(n).draw(radius, entropy) for n, radius in zip(self.cells, radii, strict=True)]
         return np.array([x for table in drawn for x in table], dtype=np.int64)
@@ -178,7 +183,7 @@ class BlockMax:
 
     def _levels(self, bits: int, tail: int, *, first: bool) -> Levels:
         kinds = self._kinds(bits)
-        middle = sum(n - 1 for n in self.cells)  # the levels that are drawn lie around it: at least as many are needed
+        middle = sum(n - 1 for n in self.cells)  # sampled levels lie around it: at least as many are needed
         if first and len(kinds) * middle * sum(1 / kind.rate for kind in kinds) > MOST_STEPS:
             raise TooLong
         place, faded, below = 0, _Between(1, 1, 0), _Between(1, 1, 0)
@@ -200,7 +205,7 @@ class BlockMax:
             size = weights[-1].power + weights[-1].high.bit_length()
             top = max(top, size)
             if size < top - tail:
-                power = int(top) - bits  # the largest weight has so many bits
+                power = int(top) - bits  # the largest weight has `bits` bits
                 rest = _rest(kinds, faded.times(below, bits), power)
                 if rest is not None and rest << tail <= 1 << bits - 2:
                     low, high = (list(row) for row in zip(*(w.within(power) for w in weights), strict=True))
@@ -213,7 +218,7 @@ def _decay(rate: Fraction, bits: int) -> _Between:
 
 
 def _below(kinds: Sequence[_NoiseKind], bits: int) -> _Between:
-    """How many tables all together lie below the level that the walk has reached."""
+    """The number of joint tables below the level that the walk has reached."""
     out = _Between(1, 1, 0)
     for kind in kinds:
         count = kind.tables.upto(kind.radius)
@@ -224,7 +229,7 @@ def _below(kinds: Sequence[_NoiseKind], bits: int) -> _Between:
 
 
 def _rest(kinds: Sequence[_NoiseKind], here: _Between, power: int) -> int | None:
-    """At most what lies from here on, e^-T V(T) being `here`, in units of 2^power; None where that is not known."""
+    """An upper bound of the remaining weight, where `here` is e^-T V(T), in units of 2^power; None if unknown."""
     slope, jump = Fraction(0), Fraction(1)
     for kind in kinds:
         count, more = kind.tables.upto(kind.radius), kind.tables.of(kind.radius + 1)
@@ -237,5 +242,5 @@ def _rest(kinds: Sequence[_NoiseKind], here: _Between, power: int) -> int | None
 
 @lru_cache(maxsize=8)
 def block_max(cells: tuple[int, ...], scales: tuple[float, ...]) -> BlockMax:
-    """A distribution, with its table: the same query again finds it made."""
+    """Return a distribution with its table, cached for repeated queries."""
     return BlockMax(cells, scales)

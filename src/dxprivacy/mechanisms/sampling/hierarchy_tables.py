@@ -1,16 +1,16 @@
-"""Counts that are made of counts, and how likely noise of each size is below them: enclosed in whole numbers.
+"""Weights of the noise below a count in a hierarchy of counts, with lower and upper integer bounds.
 
-A count's noise s costs a factor rho^|s|, and a count may be divided in two, in one way or in several that do not mind
-one another: z is a whole number for every count, such that the parts of each add up to it, and P(z) is proportional to
-the product of all rho^|z|.  Then what lies below a count of noise s has the weight
+A count's noise s has the factor rho^|s|. A count may be divided in two, in one way or in several independent ways: z is
+an integer for every count, such that the two parts of each division add up to it, and P(z) is proportional to the
+product of all rho^|z|. Then the total weight of everything below a count with noise s is
 
     f(s) = rho^|s| * prod over its divisions (f_left * f_right)(s),        (f * g)(s) = sum over l of f(l) g(s - l).
 
-All f are symmetric and log-concave: rho^|s| is, and products and sums of independent log-concave distributions on the
-whole numbers are.  So beyond the end M of a table f(M + k) <= f(M) q^k with q = f(M) / f(M - 1).
+All f are symmetric and log-concave: rho^|s| is, and products and convolutions of log-concave functions on the integers
+are. So beyond the end M of a table, f(M + k) <= f(M) q^k with q = f(M) / f(M - 1).
 
-Invariant: `low[s] <= c f(s) <= high[s]`, with one c for each count, all whole numbers; every rounding goes down in
-`low` and up in `high`.  No float takes part.
+Invariant: `low[s] <= c f(s) <= high[s]`, with one c for each count, all integers. Every rounding goes down in `low` and
+up in `high`. No float takes part.
 """
 
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ from math import log
 from dxprivacy.mechanisms.sampling.zero_sum_tables import MOST, RHO_BITS, equal_counts, log_weight
 
 _BYTE = 8
-_COARSELY = 64  # bits of a ratio
-_LONG = 128  # places from which decimals are faster
-_MOST_DIGITS = 4_000  # of one number: Python writes no longer ones
+_COARSELY = 64  # bits of the upper bound of a ratio
+_LONG = 128  # number of places from which decimal multiplication is faster
+_MOST_DIGITS = 4_000  # of one number: Python's limit for converting integers to text
 
 
 @dataclass(frozen=True, eq=False)
 class TreeKind:
-    """A count: `rho` over 2^128 for each step away from 0, and the ways in which it is divided in two.
+    """A count: `rho` (over 2^128) for each step away from 0, and its divisions in two.
 
-    Counts whose noise follows the same distribution are one object: tables are made for each object.
+    Counts whose noise follows the same distribution share one object, because tables are cached by object.
     """
 
     rho: int
@@ -39,7 +39,7 @@ class TreeKind:
 
     @cached_property
     def equal(self) -> tuple[int, int] | None:
-        """Of a sum of equal counts that nobody makes otherwise: their rho, and how many; None for any other."""
+        """If this is a sum of equal undivided counts: their rho and number; otherwise None."""
         if not self.halves:
             return self.rho, 1
         if self.rho != 1 << RHO_BITS or len(self.halves) > 1:
@@ -48,7 +48,7 @@ class TreeKind:
 
 
 def together(left: TreeKind, right: TreeKind) -> tuple[int, int] | None:
-    """The equal counts of both, where they are few."""
+    """Return the rho and the number of equal counts in both parts, if they are equal and few; otherwise None."""
     one, other = left.equal, right.equal
     if one is None or other is None or one[0] != other[0] or one[1] + other[1] > MOST:
         return None
@@ -56,16 +56,16 @@ def together(left: TreeKind, right: TreeKind) -> tuple[int, int] | None:
 
 
 class TooCoarse(Exception):
-    """Tables of this precision do not reach where the noise is: finer ones do."""
+    """Tables of this precision do not reach the noise; finer ones do."""
 
 
 @dataclass(frozen=True)
 class Enclosed:
-    """A symmetric function between two rows of whole numbers; behind `known` it falls at least geometrically."""
+    """A symmetric function with lower and upper integer bounds; behind `known` it falls at least geometrically."""
 
     low: list[int]
     high: list[int]
-    known: int  # the last place of which more is known than that
+    known: int  # the last place with bounds of its own
 
     @property
     def end(self) -> int:
@@ -74,20 +74,20 @@ class Enclosed:
 
     @property
     def ratio(self) -> tuple[int, int]:
-        """q, at least: as a fraction below 1."""
+        """An upper bound of q, as a fraction below 1."""
         top, bottom = self.high[self.known], self.low[self.known - 1]
         if top >= bottom:
             raise TooCoarse
         return top, bottom
 
     def within(self, bits: int) -> "Enclosed":
-        """As far as it is not below 2^-bits of f(0); two places at least."""
+        """The table up to where it falls below 2^-bits of f(0); at least two places."""
         least = self.low[0] >> bits
         end = next((k for k in range(2, len(self.low)) if self.low[k] < least), len(self.low))
         return Enclosed(self.low[:end], self.high[:end], min(self.known, end - 1))
 
     def upto(self, end: int) -> "Enclosed":
-        """The same with a longer table: nothing is known from below there."""
+        """The same with a longer table, where the lower bounds are 0."""
         more = end - self.end
         if more <= 0:
             return self
@@ -98,32 +98,32 @@ class Enclosed:
         return Enclosed(self.low + [0] * more, high, self.known)
 
     def behind(self, other: "Enclosed") -> list[int]:
-        """At most the sum over all l behind either end of this table of its f(l) times other(s - l), for all s >= 0.
+        """Bound, for all s >= 0, the sum of f(l) other(s - l) over all l behind either end of this table.
 
-        f(m + j) <= f(m) q^j, and H(t) = sum over j > 0 of q^j other(t - j) is q (other(t - 1) + H(t - 1)); behind the
-        end m lies f(m) H(s - m), before -m as much as there is behind m for -s.
+        f(m + j) <= f(m) q^j, and H(t) = sum over j > 0 of q^j other(t - j) is q (other(t - 1) + H(t - 1)). Behind the
+        end m lies f(m) H(s - m); before -m lies as much as behind m for -s.
         """
         top, bottom = self.ratio
-        q = (top << _COARSELY) // bottom + 1  # at least: more digits of what is hardly anything help nobody
+        q = (top << _COARSELY) // bottom + 1  # upper bound: more digits of such a small term are not needed
         m, n, last = self.end, other.end, self.high[-1]
-        now = (other.beyond * q >> _COARSELY) + 1  # of t = -n, and of all before
+        now = (other.beyond * q >> _COARSELY) + 1  # for t <= -n
         sums = [now] * (max(m - n, 0) + 1)
         for x in (*other.high[:0:-1], *other.high[:-1]):
             now = ((x + now) * q >> _COARSELY) + 1
             sums.append(now)
-        middle = max(n - m, 0)  # the place of t = -m
+        middle = max(n - m, 0)  # the index of t = -m
         before = sums[middle::-1] + [sums[0]] * max(m + n - middle, 0)
         return [last * (a + b) for a, b in zip(sums[middle:], before, strict=False)]
 
     @property
     def beyond(self) -> int:
-        """The sum over all places behind the end of the table, on one side, at most."""
+        """An upper bound of the sum over all places behind the end of the table, on one side."""
         top, bottom = self.ratio
         return self.high[-1] * top // (bottom - top) + 1
 
 
 class Messages:
-    """The f of every kind, with `bits` for f(0); tables end where f is below 2^-tail of that.
+    """The tables of f of every kind, with `bits` bits for f(0); tables end where f falls below 2^-tail of that.
 
     >>> leaf = TreeKind(1 << 127)
     >>> Messages(40, 3).of(leaf).low == [2**40, 2**39, 2**38, 2**37]
@@ -137,7 +137,7 @@ class Messages:
         self._steps: dict[int, tuple[list[int], list[int]]] = {}
 
     def of(self, kind: TreeKind) -> Enclosed:
-        """f of a kind; those of its parts are made first, however deep they lie."""
+        """Return f of a kind; its parts are computed first, with an explicit stack instead of recursion."""
         waiting = [kind]
         while waiting:
             now = waiting[-1]
@@ -151,10 +151,10 @@ class Messages:
         return self._known[kind]
 
     def sums(self, left: TreeKind, right: TreeKind) -> Enclosed:
-        """(f_left * f_right)(s) in units of 2^bits of those of the tables, as far as two entries of these add up to.
+        """Return (f_left * f_right)(s) in units of 2^bits of the tables' units, up to the sum of both table ends.
 
-        `low` is not above the sum of the products of their `low` by more than roundings of single products, a unit for
-        a place at most; whoever adds those products up in floats allows for more than that.
+        `low` exceeds the sum of the products of the tables' `low` by at most the rounding of single products, one unit
+        per place. Callers that add up those products in floats allow for more than that.
         """
         key = (left, right)
         if key not in self._sums:
@@ -186,7 +186,7 @@ class Messages:
         return self._cut(Enclosed(low, high, len(low) - 1))
 
     def _cut(self, whole: Enclosed) -> Enclosed:
-        """Up to where f is below 2^-tail of f(0), or where it is not known whether it falls; two places at least."""
+        """The table up to where f falls below 2^-tail of f(0), or where its fall is uncertain; at least two places."""
         low, high = whole.low, whole.high
         least = max(low[0] >> self.tail, 1)
         places = range(1, len(low))
@@ -197,11 +197,13 @@ class Messages:
         return Enclosed(whole.low[:end], whole.high[:end], end - 1)
 
     def _units(self, kind: TreeKind) -> int:
-        """c of a table of equal counts is 2 to this: h(0) has `bits` then."""
+        """The exponent of c for a table of equal counts, chosen so that h(0) has `bits` bits."""
         return self.bits if kind.equal is None else self.bits - int(log_weight(*kind.equal, 0) / log(2))
 
     def _size(self, rho: int, times: int) -> int:
-        """Places until h is below 2^-tail of h(0); which are left out is decided by the table itself."""
+        """The number of places until h falls below 2^-tail of h(0), by bisection; the table itself decides where it
+        ends.
+        """
         least = log_weight(rho, times, 0) - (self.tail + 1) * log(2)
         end = 2
         while log_weight(rho, times, end) > least:
@@ -213,9 +215,9 @@ class Messages:
         return end + 1
 
     def _of_equals(self, left: TreeKind, right: TreeKind) -> Enclosed:
-        """The closed form; from below without what lies behind either table, or was lost by rounding their entries.
+        """The closed form; the lower bound excludes the tails behind either table and their rounding losses.
 
-        Entries are at most 1 below c f: their products at most the sums of both tables below the true ones.
+        Entries are at most 1 below c f, so the loss of their products is at most the sums of both tables.
         """
         f, g, both = self.of(left), self.of(right), together(left, right)
         if both is None:
@@ -228,17 +230,18 @@ class Messages:
         return Enclosed([max(x - (lost >> self.bits) - 1, 0) for x in low], high, ends)
 
     def _powers(self, rho: int, size: int) -> Enclosed:
-        """rho^s in units of 2^-bits, as many as are asked for."""
-        low, high = self._steps.setdefault(rho, ([1 << self.bits], [1 << self.bits]))  # counts of a kind are many
+        """rho^s in units of 2^-bits, for s = 0 .. size - 1."""
+        # Cached: many counts share a kind.
+        low, high = self._steps.setdefault(rho, ([1 << self.bits], [1 << self.bits]))
         while len(low) < size:
             low.append(low[-1] * rho >> RHO_BITS)
             high.append((high[-1] * rho >> RHO_BITS) + 1)
         return Enclosed(low[:size], high[:size], len(low[:size]) - 1)
 
     def _beside_one(self, rho: int, leaf: Enclosed, f: Enclosed) -> Enclosed:
-        """The sums of a count that is not divided and one of table f: F(s) = f(s) + rho F(s - 1) adds up one side.
+        """The convolution of an undivided count with table f, by F(s) = f(s) + rho F(s - 1), which sums one side.
 
-        `low` leaves out what lies behind the leaf's own table: nobody adds that up who looks into both.
+        `low` excludes what lies behind the leaf's own table, because callers that add up products use both tables only.
         """
         unseen, bits = leaf.behind(f), self.bits
         f = f.upto(leaf.end + f.end)
@@ -257,17 +260,18 @@ class Messages:
         return out
 
     def _of_two(self, f: Enclosed, g: Enclosed) -> Enclosed:
-        """Sums of products within both tables, and at most so much more where one part lies behind its table."""
+        """The sum of products within both tables, plus an upper bound for parts behind either table."""
         bits, low, high = self.bits, _convolved(f.low, g.low), _convolved(f.high, g.high)
         high = [(x + y + z >> bits) + 1 for x, y, z in zip(high, f.behind(g), g.behind(f), strict=True)]
         return Enclosed([x >> bits for x in low], high, f.end + g.end)
 
 
 def _convolved(one: list[int], other: list[int]) -> list[int]:
-    """sum over l of one[|l|] other[|s - l|], as far as both tables reach, for s = 0 .. the sum of their ends.
+    """Return the sum over l of one[|l|] other[|s - l|], as far as both tables reach, for s = 0 .. the sum of their
+    ends.
 
     The tables are the digits of two numbers, in a base that no sum reaches, and the sums are the digits of their
-    product.  Long numbers are multiplied as decimals, exactly: that takes hardly more than linear time.
+    product (Kronecker substitution). Long numbers are multiplied as decimals, exactly, in almost linear time.
 
     >>> _convolved([2, 1], [1, 3])
     [8, 7, 3]
@@ -290,9 +294,10 @@ def _by_decimals(one: list[int], other: list[int], largest: int) -> list[int]:
     ends, size = len(one) + len(other) - 2, len(str(largest))
     exact = Context(prec=(2 * ends + 4) * size, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
     first = _decimal(one, size)
-    second = first if other is one else _decimal(other, size)  # squares take less time
+    second = first if other is one else _decimal(other, size)  # squaring is faster
     digits = str(exact.multiply(first, second)).rjust((2 * ends + 1) * size, "0")
-    places = range(ends * size, (2 * ends + 2) * size, size)  # from the left: what is symmetric has no direction
+    # The sequence is symmetric, so digits are read from the left.
+    places = range(ends * size, (2 * ends + 2) * size, size)
     return [int(digits[a:b]) for a, b in pairwise(places)]
 
 

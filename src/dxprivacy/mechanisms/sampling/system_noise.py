@@ -1,4 +1,4 @@
-"""Where randomness comes from.  It is passed in, so that tests can replace it; the production API has no seed."""
+"""The source of randomness. It is passed in, so that tests can replace it; the production API has no seed."""
 
 import os
 from typing import Protocol
@@ -12,37 +12,39 @@ from dxprivacy.mechanisms.sampling.exact_selection import Entropy, permute_and_f
 
 
 class DrawnBlockMax(Protocol):
-    """Noise of several counts that is drawn together: counts in counts, or tables that one record changes."""
+    """Noise of several counts that is drawn together: a hierarchy of counts, or block-max tables."""
 
     @property
     def size(self) -> int:
-        """Of how many counts."""
+        """The number of counts."""
 
     def draw(self, entropy: Entropy = ...) -> Ints:
-        """An exact draw from its distribution."""
+        """Return an exact sample."""
 
 
 class Noise(Protocol):
     """A source of noise."""
 
     def laplace(self, scales: Floats) -> Ints:
-        """One discrete Laplace sample per scale; none where the scale is 0."""
+        """Return one discrete Laplace sample per scale; 0 where the scale is 0."""
 
     def together(self, family: DrawnBlockMax) -> Ints:
-        """The noise of counts that agree with one another, by their numbers."""
+        """Return a sample of k-norm noise, one number per count."""
 
     def select(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
-        """An index with probability proportional to exp(scores / (2 scales)); `flip`: by permute-and-flip."""
+        """Return an index with probability proportional to exp(scores / (2 scales)); with `flip`, by
+        permute-and-flip.
+        """
 
     def entropy(self, count: int) -> bytes:
-        """So many random bytes, for exact samplers that decide as they go."""
+        """Return this many random bytes, for exact samplers that request them as needed."""
 
 
 class SystemNoise:
     """Exact samples from the operating system's entropy."""
 
     def laplace(self, scales: Floats) -> Ints:
-        """One exact sample per positive scale, 0 where the scale is 0."""
+        """Return one exact sample per positive scale, 0 where the scale is 0."""
         if not np.isfinite(scales).all() or np.signbit(scales).any():
             raise UsageError("a noise scale is finite and not negative")
         out = np.zeros(len(scales), dtype=np.int64)
@@ -52,13 +54,13 @@ class SystemNoise:
         return out
 
     def together(self, family: DrawnBlockMax) -> Ints:
-        """An exact draw."""
+        """Return an exact sample."""
         return family.draw(self.entropy)
 
     def select(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
-        """An exact choice."""
+        """Return an exactly sampled index."""
         return permute_and_flip(scores, scales) if flip else sample_exponential(scores, scales)
 
     def entropy(self, count: int) -> bytes:
-        """Bytes of the operating system."""
+        """Return bytes of the operating system."""
         return os.urandom(count)

@@ -1,20 +1,20 @@
-"""Noise of counts that agree with one another, drawn exactly: P(z) proportional to the product of all rho^|z|.
+"""Sample k-norm noise of a hierarchy of counts exactly: P(z) is proportional to the product of all rho^|z|.
 
-`hierarchy_tables` has the distribution.  It is drawn from the top: given the noise s of a count, its left part gets l
-with probability f_left(l) f_right(s - l) / (f_left * f_right)(s), the right part s - l.  Each choice is made by one
-uniform number U in [0, 1) that is fixed before anything is looked up, by inversion: the l for which
+`hierarchy_tables` describes the distribution. Sampling is top-down. Given the noise s of a count, its left part gets l
+with probability f_left(l) f_right(s - l) / (f_left * f_right)(s), and the right part gets s - l. Each selection uses
+inversion with one uniform number U in [0, 1) that is fixed before anything is looked up: it takes the l for which
 
     C(l - 1) <= U T < C(l),         C(l) the sum of f_left f_right over all places up to l, T over all places.
 
-U is known to some bits, C and T lie between two numbers each; wherever that does not decide, U gets further bits and
-the tables are made finer and longer, until it does.  Nothing is ever drawn again, so that every whole number has
-exactly its probability, however far out: no error has to be charged, and the support is the whole lattice.
+U is known to some bits, and C and T each lie between two bounds. If that does not decide, U gets further bits, and the
+tables are made finer and longer, until it does. There is no rejection: every integer has exactly its probability,
+however far out. No error has to be charged, and the support is the whole lattice.
 
-Floats decide first, vectors of draws at a time.  A row of n weights has relative errors of at most 3 units
-(2^-53), its sums of n + 2, U T of n + 4, and U itself is known to one; two numbers that are (2 n + 32) units of T
-apart, and twice what the tables leave open, are in their true order.  About one selection in 2^30 is left to whole
-numbers, and with a probability below 2^-80 the tables are refined (tests/privacy/test_k_norm_distribution.py); both
-show in the time alone. Otherwise every selection takes the same steps: a row as long as its table, whatever s is.
+Floats decide first, for vectors of draws at a time. A row of n weights has relative errors of at most 3 units (2^-53),
+its sums of n + 2, U T of n + 4, and U itself is known to one. So two numbers that differ by at least (2 n + 32) units
+of T, plus twice the uncertainty of the tables, are in their true order. About one selection in 2^30 is left to integer
+arithmetic, and with a probability below 2^-80 the tables are refined (tests/privacy/test_k_norm_distribution.py). Both
+affect only the running time. Otherwise every selection takes the same steps: a row as long as its table, whatever s is.
 """
 
 import math
@@ -38,18 +38,18 @@ from dxprivacy.universe.hierarchy import NOBODY, Nest
 Entropy = Callable[[int], bytes]
 
 BITS, TAIL = 160, 116
-_FLOAT_TAIL = 72  # bits below the largest weight where rows of floats end: what lies behind them is left open
+_FLOAT_TAIL = 72  # bits below the largest weight at which float rows end; the rest is left undecided
 _UNIT = 2.0**-53
 _FLOAT_BITS, _MORE_BITS = 53, 128
 _AT_ONCE = 1 << 21  # weights in one array
-_KNOWN = 0.5  # of T
-_HARDLY = 86  # bits of the probability that a selection is left open by the tables that are made beforehand
-_COARSE = 4  # times that the precision is doubled before tables are made at all
+_KNOWN = 0.5  # largest uncertainty, relative to T, at which floats may decide
+_HARDLY = 86  # bits of the probability that the prepared tables leave a selection undecided
+_COARSE = 4  # tried precisions, each twice the one before
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Counts of one kind that are divided alike: their numbers, and those of their left and right parts."""
+    """Counts of one kind that are divided alike: their numbers, and the numbers of their left and right parts."""
 
     left: TreeKind
     right: TreeKind
@@ -59,7 +59,7 @@ class Split:
 
 
 class Family:
-    """Counts, and how they are made of one another: `roots` have no noise, and parts come after what they are parts of.
+    """Counts and their divisions; `roots` have no noise, and parts come after the counts that they belong to.
 
     >>> leaf = TreeKind(1 << 126)
     >>> at = [np.array([k]) for k in range(3)]
@@ -74,13 +74,13 @@ class Family:
         self._pairs: dict[tuple[TreeKind, TreeKind], _Pair] = {}
 
     def prepare(self) -> None:
-        """Make all tables: they depend on the distribution alone."""
+        """Build all tables, which depend on the distribution alone."""
         for split in self.splits:
             pair = self._pair(split.left, split.right)
             _ = pair.rows, pair.fine_enough
 
     def draw(self, entropy: Entropy = os.urandom) -> Ints:
-        """The noise of every count; 0 for the roots."""
+        """Sample the noise of every count; 0 for the roots."""
         out = np.zeros(self.size, dtype=np.int64)
         for split in self.splits:
             whole = out[split.whole]
@@ -94,7 +94,7 @@ class Family:
         return self._pairs[left, right]
 
     def _finer(self, level: int) -> Messages:
-        """Tables of 2^level times the digits."""
+        """Tables with 2^level times the digits."""
         while len(self._tables) <= level:
             last = self._tables[-1]
             self._tables.append(Messages(2 * last.bits, 2 * last.tail))
@@ -103,15 +103,15 @@ class Family:
 
 @dataclass(frozen=True, eq=False)
 class _NoiseRows:
-    """Tables of two parts as floats, from -M to M; that of the right part so long that every row is a piece of it."""
+    """Float tables of two parts, from -M to M. The right one is so long that every needed row is a slice of it."""
 
     left: Floats
     right: Floats
-    open: Floats  # by the size of s: what the tables leave open, as a part of T
+    open: Floats  # by |s|: the uncertainty of the tables, as a fraction of T
 
 
 class _Pair:
-    """The choice of the left part's noise, given that of the whole."""
+    """Samples the left part's noise, given that of the whole."""
 
     def __init__(self, left: TreeKind, right: TreeKind, tables: Callable[[int], Messages]) -> None:
         self.left, self.right, self._tables = left, right, tables
@@ -128,9 +128,9 @@ class _Pair:
 
     @cached_property
     def fine_enough(self) -> int:
-        """How often the precision is doubled until hardly any number is left open, over all s as likely as they can be.
+        """The number of precision doublings after which almost no selection is left undecided, for the most likely s.
 
-        A whole of noise s has at most the probability f(s) / f(0): what lies around it is likeliest for s = 0.
+        A whole with noise s has probability at most f(s) / f(0), because the rest is likeliest for s = 0.
         """
         for level in range(_COARSE):
             try:
@@ -140,7 +140,7 @@ class _Pair:
                 continue
             row, doubt = 2 * (2 * f.end + 1), 0
             for low, high in zip(sums.low, sums.high, strict=True):
-                doubt += min((high - low + 2) * row, low)  # f(s) times what of its row is left open
+                doubt += min((high - low + 2) * row, low)  # f(s) times the uncertainty of its row
             if doubt << _HARDLY <= sums.low[0] and sums.low[-1] << _HARDLY <= sums.low[0] << 8:
                 return level
         return _COARSE - 1
@@ -150,7 +150,7 @@ class _Pair:
         f = tables.of(self.left).within(_FLOAT_TAIL)
         one = 1 << tables.bits
         left, right = (np.array([x / one for x in t.low]) for t in (f, g))
-        far = f.end + sums.end  # as far from 0 as the right part can be
+        far = f.end + sums.end  # largest |noise| of the right part
         beside = np.concatenate([right, np.zeros(max(far - g.end, 0))])[: far + 1]
         around = zip(sums.low, sums.high, f.behind(g), strict=False)
         known = [float(min((b - a + 4 + (x >> tables.bits)) / max(a, 1), 1.0)) for a, b, x in around]
@@ -159,7 +159,7 @@ class _Pair:
         return _NoiseRows(both, np.concatenate([beside[:0:-1], beside]), np.array(open_))
 
     def draw(self, whole: Ints, entropy: Entropy) -> Ints:
-        """The left part's noise for each of these."""
+        """Sample the left part's noise for each noise of the whole."""
         rows = self.rows
         words = np.frombuffer(entropy(8 * len(whole)), dtype=np.uint64) >> np.uint64(64 - _FLOAT_BITS)
         size, out = np.abs(whole), np.zeros(len(whole), dtype=np.int64)
@@ -173,7 +173,7 @@ class _Pair:
         return np.where(whole < 0, -out, out)  # the distribution is symmetric
 
     def _by_floats(self, size: Ints, words: "np.ndarray[tuple[int], np.dtype[np.uint64]]") -> tuple[Ints, Ints]:
-        """The left parts for non-negative s, and which of them are decided."""
+        """Return the left parts for non-negative s, and which of them are decided."""
         rows = self.rows
         count, far = len(rows.left), len(rows.open) - 1
         near = np.minimum(size, far)
@@ -187,11 +187,11 @@ class _Pair:
         below = np.where(inside > 0, sums[at, inside - 1], 0.0)
         apart = total * ((2 * count + 32) * _UNIT + 2.1 * rows.open[near])
         decided = (aim - below >= apart) & (sums[at, inside] - aim >= apart) & (size <= far)
-        decided &= rows.open[near] < _KNOWN  # a row of which nothing is known decides nothing
+        decided &= rows.open[near] < _KNOWN  # an uncertain row decides nothing
         return inside - count // 2, decided
 
     def _by_whole_numbers(self, size: int, uniform: int, entropy: Entropy) -> int:
-        """The same choice with the same number, continued until it is decided."""
+        """Make the same selection with the same uniform number in integers, extending it until it decides."""
         bits, level = _FLOAT_BITS, self.fine_enough
         while True:
             uniform = uniform << _MORE_BITS | int.from_bytes(entropy(_MORE_BITS // 8), "little")
@@ -214,9 +214,9 @@ class _Pair:
         left, right = _both_sides(f)[start + f.end : stop + f.end + 1], _both_sides(g)
         up_to = list(accumulate(map(mul, left, right[start - size + g.end : stop - size + g.end + 1])))
         total = up_to[-1]
-        most = sums.high[size] + 1 << tables.bits  # of T, in the same units
+        most = sums.high[size] + 1 << tables.bits  # upper bound of T, in the same units
         aim, open_ = uniform * total >> bits, most - total
-        low, high = 0, len(up_to)  # the first place whose sum is above the aim
+        low, high = 0, len(up_to)  # bisection for the first place whose sum exceeds the aim
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if up_to[middle] > aim else (middle + 1, high)
@@ -234,9 +234,9 @@ def _both_sides(table: Enclosed) -> list[int]:
 
 
 def family_of(nest: Nest, scales: Sequence[float]) -> Family:
-    """The counts of a nest whose rows have these scales: rho is e^(-1/scale), rounded up to 128 bits.
+    """Return the counts of a hierarchy whose rows have these scales; rho is e^(-1/scale), rounded up to 128 bits.
 
-    Then a step of a count costs -ln(rho) <= 1/scale, which is what was certified.
+    Then a step of a count costs -ln(rho) <= 1/scale, which is the certified cost.
     """
     known: dict[tuple[object, ...], TreeKind] = {}
     parts: dict[int, list[tuple[int, int]]] = {}
@@ -263,6 +263,6 @@ def _rho(scale: float) -> int:
     if not 0 < scale < math.inf:
         raise ValueError("a scale is positive and finite")
     rho = exp_bounds(1 / Fraction(scale), RHO_BITS)[1]
-    if rho >= 1 << RHO_BITS:  # less than its upper bound would be less noise than was certified
+    if rho >= 1 << RHO_BITS:  # rho must not be below e^(-1/scale): that would be less noise than certified
         raise ValueError(f"a scale of {scale:.3g} is too large: e^(-1/scale) rounds up to 1 in {RHO_BITS} bits")
     return rho

@@ -1,20 +1,20 @@
-"""Tables of whole numbers that add up to 0: how many there are of each size, and one of them, all equally likely.
+"""Tables of integers that add up to 0: their number by size, and uniform samples of them.
 
-The size N(z) of a table z of n = d + 1 cells is |z|_1 / 2: what its positive cells add up to, and its negative ones
-alike.  There are
+The size N(z) of a table z of n = d + 1 bins is |z|_1 / 2: the sum of its positive bins, which is minus the sum of its
+negative ones. There are
 
     S(r) = sum over p of C(n, p) C(r - 1, p - 1) C(n - p + r - 1, r)
 
-tables of size r > 0: p cells are positive and share r in parts of at least 1, the others share r in parts of at least
-0.  With P_d the polynomial of Legendre, sum over r of B(r) x^r = P_d((1 + x) / (1 - x)) / (1 - x) = sum over k of
-C(d, k)^2 x^k / (1 - x)^(d + 1), where B(r) = S(0) + ... + S(r) counts all tables of size r at most.  Two things follow.
-Legendre's equation becomes a recurrence, by which counts are found,
+tables of size r > 0: p bins are positive and share r in parts of at least 1; the others share r in parts of at least 0.
+With the Legendre polynomial P_d, sum over r of B(r) x^r = P_d((1 + x) / (1 - x)) / (1 - x) = sum over k of C(d, k)^2
+x^k / (1 - x)^(d + 1), where B(r) = S(0) + ... + S(r) counts all tables of size at most r. Two things follow. First,
+Legendre's equation becomes a recurrence for the counts:
 
     (r + 1)^2 S(r + 1) = r^2 S(r) + d (d + 1) B(r).
 
-And B is log-concave: P_d has all its zeros between -1 and 1, so that the numerator is a product of factors a + x with
-a > 0, and products of log-concave series without gaps are log-concave.  (Both are compared with all tables in
-tests/oracle/test_zero_sum_tables.py.)
+Second, B is log-concave: all zeros of P_d lie between -1 and 1, so that the numerator is a product of factors a + x
+with a > 0, and products of log-concave series without gaps are log-concave. (Both are compared with an enumeration of
+tables in tests/oracle/test_zero_sum_tables.py.)
 """
 
 import math
@@ -27,15 +27,15 @@ from math import comb
 
 from dxprivacy.mechanisms.sampling.exact_selection import Entropy, below
 
-# -- Sums of equal counts in closed form: enclosed in whole numbers, without a convolution -----------------------------
-# Of t counts whose noise z has the weight rho^|z| each, those that add up to s have together the weight
+# -- Sums of equal counts in closed form: integer bounds, without a convolution ----------------------------------------
+# Consider t counts whose noise z has the weight rho^|z| each. Those that add up to s have together the weight
 #
 #     h_t(s) = rho^|s| sum over i < t of C(t - 1 + i, i) C(|s| + t - 1, t - 1 - i) (q / (1 - q))^i,       q = rho^2.
 #
-# (The generating function of one is (1 - q) / ((1 - rho x) (1 - rho / x)); the coefficient of x^s of its t-th power is
-# (1 - q)^t C(s + t - 1, s) rho^s 2F1(t, t + s; s + 1; q), and Pfaff's transformation makes that the sum above.)  All
-# terms are positive.  The sum is a polynomial in s: with its differences at 0 known, its values at 1, 2, 3 ... follow
-# by additions alone, so that bounds of the factors (q / (1 - q))^i give bounds of the values, exactly.
+# (The generating function of one is (1 - q) / ((1 - rho x) (1 - rho / x)). The coefficient of x^s of its t-th power is
+# (1 - q)^t C(s + t - 1, s) rho^s 2F1(t, t + s; s + 1; q), and Pfaff's transformation makes that the sum above.) All
+# terms are positive. The sum is a polynomial in s: given its differences at 0, its values at 1, 2, 3 ... follow by
+# additions alone, so that bounds of the factors (q / (1 - q))^i give exact bounds of the values.
 #
 # >>> low, high = equal_counts(1 << 127, 2, 30, 3)  # two counts of rho = 1/2: 5/3, 4/3, 11/12 ...
 # >>> [round(x / 2**30, 6) for x in low], [b - a for a, b in zip(low, high)]
@@ -43,12 +43,12 @@ from dxprivacy.mechanisms.sampling.exact_selection import Entropy, below
 
 
 RHO_BITS = 128
-MOST = 64  # counts: from there on a convolution is faster
-_GUARD = 64  # bits that roundings may take
+MOST = 64  # counts: for more, a convolution is faster
+_GUARD = 64  # guard bits for rounding errors
 
 
 def equal_counts(rho: int, times: int, units: int, size: int) -> tuple[list[int], list[int]]:
-    """2^units h_t(s) for s = 0 .. size - 1, from below and from above; rho in units of 2^-128."""
+    """Return lower and upper bounds of 2^units h_t(s) for s = 0 .. size - 1; rho is in units of 2^-128."""
     digits = units + _GUARD + max(int(_growth(rho, times, size)), 0)
     up, down = rho * rho, (1 << 2 * RHO_BITS) - rho * rho  # q / (1 - q)
     factors = [math.comb(times - 1 + i, i) * (up**i << digits) // down**i for i in range(times)][::-1]
@@ -65,7 +65,7 @@ def equal_counts(rho: int, times: int, units: int, size: int) -> tuple[list[int]
 
 
 def _values(factors: list[int], times: int, size: int) -> list[int]:
-    """sum over k < t of factor_k C(s + t - 1, k) for s = 0 .. size - 1, by its differences, the highest first."""
+    """sum over k < t of factor_k C(s + t - 1, k) for s = 0 .. size - 1, by finite differences, the highest first."""
     now: list[int] = []
     for j in range(times - 1, -1, -1):
         first = sum(factors[k] * math.comb(times - 1, k - j) for k in range(j, times))
@@ -74,7 +74,7 @@ def _values(factors: list[int], times: int, size: int) -> list[int]:
 
 
 def log_weight(rho: int, times: int, s: int) -> float:
-    """The logarithm of h_t(s), in floats: for sizes of tables, which decide nothing."""
+    """Return ln h_t(s) in floats; it is used for table sizes only, which decide nothing."""
     near = rho / 2**RHO_BITS
     each = 2 * math.log(near) - math.log1p(-(near**2)) if near < 1 else math.inf
     terms = [
@@ -85,7 +85,7 @@ def log_weight(rho: int, times: int, s: int) -> float:
 
 
 def _growth(rho: int, times: int, size: int) -> float:
-    """Bits by which the polynomial grows, and those of its value at the end."""
+    """Bits by which the polynomial grows, plus those of its value at the end."""
     near = rho / 2**RHO_BITS
     ends = [log_weight(rho, times, s) - s * math.log(near) for s in (0, size)]
     return (2 * max(ends[1], 0.0) - min(ends[0], 0.0)) / math.log(2)
@@ -95,14 +95,14 @@ def _log_binomial(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-# -- Tables of whole numbers that add up to 0 --------------------------------------------------------------------------
+# -- Tables of integers that add up to 0 -------------------------------------------------------------------------------
 
 
-_WORD = 16  # bytes of a small uniform number: it is drawn again once in 2^64 times
+_WORD = 16  # bytes of a small uniform number: a second draw has probability 2^-64
 
 
 class Tables:
-    """All tables of so many cells, counted by their size.
+    """All tables with this number of bins that add up to 0, counted by their size.
 
     >>> three = Tables(3)
     >>> [three.upto(r) for r in range(3)], three.of(2)
@@ -111,17 +111,17 @@ class Tables:
 
     def __init__(self, cells: int) -> None:
         if cells < 2:
-            raise ValueError("a table that adds up to 0 has two cells at least")
+            raise ValueError("a table that adds up to 0 needs at least two bins")
         self.cells = cells
         self._of, self._upto = [1], [1]
 
     def of(self, size: int) -> int:
-        """S: how many have this size."""
+        """Return S(size): the number of tables of this size."""
         self._grow(size)
         return self._of[size]
 
     def upto(self, size: int) -> int:
-        """B: how many have this size or less."""
+        """Return B(size): the number of tables of at most this size."""
         self._grow(size)
         return self._upto[size]
 
@@ -134,11 +134,11 @@ class Tables:
             self._upto.append(self._upto[r] + self._of[r + 1])
 
     def draw(self, most: int, entropy: Entropy = os.urandom) -> list[int]:
-        """One of the tables of this size at most, each with the same probability.
+        """Sample a table of at most this size, all with the same probability.
 
-        One uniform number picks the size and how many cells are positive; which these are, and how what they have is
-        divided, are uniform draws of subsets.  However large the table is and however many cells are positive, as
-        many numbers are drawn; one of size 0 takes the steps of one of size 1.
+        One uniform number picks the size and the number of positive bins. The positions of these, and the partition of
+        their sum, are uniform samples of subsets. The number of random numbers does not depend on the table's size or
+        on the number of positive bins; a table of size 0 takes the steps of one of size 1.
         """
         n = self.cells
         at = below(self.upto(most), entropy)
@@ -156,7 +156,7 @@ class Tables:
         return out
 
     def _positive(self, r: int, rank: int) -> int:
-        """How many cells are positive, in the table of this rank among those of size r by that number."""
+        """The number of positive bins of the table with this rank, among those of size r ordered by that number."""
         n, weight, found = self.cells, self.cells * comb(self.cells + r - 2, r), 1
         passed = 0
         for p in range(1, n):
@@ -168,7 +168,7 @@ class Tables:
 
 @lru_cache(maxsize=256)
 def tables_of(cells: int) -> Tables:
-    """Counts depend on the number of cells alone: they are made once."""
+    """Return the tables for a number of bins, cached because counts depend on it alone."""
     return Tables(cells)
 
 
@@ -181,9 +181,9 @@ def _shuffled(n: int, entropy: Entropy) -> list[int]:
 
 
 def _parts(total: int, parts: int, entropy: Entropy) -> list[int]:
-    """A number divided into so many parts of at least 0 in order, all ways alike: bars among total + parts - 1 places.
+    """A uniform composition of `total` into `parts` parts of at least 0: bars among total + parts - 1 places.
 
-    The subset of places is Floyd's: of 0 .. j either a new number or, where it was taken, j itself.
+    The subset of places is sampled by Floyd's algorithm: from 0 .. j take a new number or, if it is taken, j itself.
     """
     bars = parts - 1
     places = total + bars
@@ -198,7 +198,7 @@ def _parts(total: int, parts: int, entropy: Entropy) -> list[int]:
 
 
 def _uniform(limits: Sequence[int], entropy: Entropy) -> list[int]:
-    """A number below each limit, exactly uniform."""
+    """An exactly uniform number below each limit."""
     drawn = entropy(_WORD * len(limits))
     out = []
     for k, limit in enumerate(limits):

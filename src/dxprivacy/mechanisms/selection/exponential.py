@@ -1,6 +1,6 @@
-"""`dx.exponential`: a selection by any whole-number scores whose sensitivity is declared.  The researcher's view.
+"""`dx.exponential`: select by integer scores whose sensitivity is declared, without a ledger (for researchers).
 
-No ledger takes part: every call spends again, and nobody counts what.
+Every call spends again, and no call is recorded.
 """
 
 import math
@@ -29,9 +29,9 @@ from dxprivacy.wording import repr_of_half_built
 @repr_of_half_built
 @dataclass(frozen=True)
 class Chosen:
-    """What was chosen, at which scale c, the proof that it keeps the policy, and how far it is from the best.
+    """The selected index, its scale c, the certificate, and a bound on its distance from the best.
 
-    With probability at least 95 % its score is less than `bound` below the best one (Theorem 4, corrected).
+    With probability at least 95 %, its score is less than `bound` below the best one (Theorem 4, corrected).
 
     >>> import dxprivacy as dx
     >>> dx.exponential([0, 5000], 1, dx.metrics.constant(2, 1)).index  # 5,000 records are beyond doubt
@@ -47,14 +47,14 @@ class Chosen:
 def exponential(
     scores: Any, sensitivity: Any, d: Metric, *, budget: object = "100%", flip: bool = False, noise: Noise | None = None
 ) -> Chosen:
-    """Choose index r with probability proportional to exp(scores[r] / (2c)), exactly; `flip`: by permute-and-flip.
+    """Select index r with probability proportional to exp(scores[r] / (2c)), exactly; with `flip`, by permute-and-flip.
 
-    `scores` are whole numbers computed from the data.  `sensitivity` declares how far any of them moves when one
-    record is replaced by another: a number for all pairs, rows Q (then max_k |Q_ki - Q_kj|), or a pseudometric over
-    the records. c is the least scale at which it stays within the fraction of the policy.
+    `scores` are integers computed from the data. `sensitivity` declares how far any of them changes if one record is
+    replaced by another: a number for all pairs, rows Q (then max_k |Q_ki - Q_kj|), or a pseudometric over the records.
+    c is the least scale at which the loss stays within the budget.
 
-    What is no score is refused: NaN, fractions, numbers of 2^52 or 2^50 c and more.  That depends on the scores, and
-    so on the data: cut them to a public range first, where that could happen.
+    Invalid scores are refused: NaN, fractions, and numbers of at least 2^52 or 2^50 c. That depends on the scores, and
+    so on the data: clip them to a public range first, if that could happen.
 
     >>> from dxprivacy import metrics
     >>> result = exponential([0, 0, 5000], 1, metrics.constant(3, 1))
@@ -76,7 +76,7 @@ def exponential(
 
 
 def _certified(loss: Any, d: Metric, budget: Fraction) -> tuple[float, Certificate]:
-    """The scale, and its certificate: computed from the very scale that is used."""
+    """Return the scale, and the certificate computed from exactly that scale."""
     unit = ScaledLoss(loss, Fraction(1))
     bound = max_ratio(unit, d)
     if bound.upper == math.inf:
@@ -97,7 +97,7 @@ def _certified(loss: Any, d: Metric, budget: Fraction) -> tuple[float, Certifica
 
 
 def _whole(scores: Any) -> Ints:
-    """Scores as 64-bit whole numbers; every refusal is worded without a score."""
+    """Return scores as 64-bit integers; no error message contains a score."""
     try:
         array = np.asarray(scores)
     except (ValueError, TypeError, OverflowError):

@@ -1,4 +1,4 @@
-"""A planned selection: how it is made, and how it is carried out."""
+"""Planned selections: how they are made and executed."""
 
 import math
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ from dxprivacy.wording import Displayed, shown
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Selection(SelectionFacts, Displayed, Planned[SelectionRelease]):
-    """What would be chosen, at which scale, certified against a policy.  It costs nothing, and holds no data.
+    """A planned selection: its candidates and certified scale. It costs nothing and holds no data.
 
     >>> import dxprivacy as dx
     >>> choice = dx.plan_selection(dx.most_common("element"), dx.metrics.constant(4, 1), n_records=100)
@@ -63,13 +63,13 @@ class Selection(SelectionFacts, Displayed, Planned[SelectionRelease]):
         return selection_warning(self, records)
 
     def dry_run(self, records: int, ledger_reference: LedgerReference) -> None:
-        """Refuse scores that are too large, and a text that cannot be made."""
+        """Refuse scores that are too large, and releases whose text cannot be made."""
         self.require_room(records)
         dry_run_selection(self, records, ledger_reference)
 
     def run(self, count: Count, noise: Noise, spend: Spending, *, progress: Progress | None = None) -> SelectionRelease:  # noqa: ARG002
-        """Reserve, count, choose, keep; what was kept before comes back as it is."""
-        self.certificate.require(at_most=self.budget)  # Thm 3, before anything is spent; and again where it is chosen
+        """Reserve the cost, count, select and store the outcome; a stored outcome is returned unchanged."""
+        self.certificate.require(at_most=self.budget)  # Thm 3, before anything is spent, and again in `chosen`
 
         def act(ledger_reference: LedgerReference) -> str:
             histogram = count()
@@ -82,12 +82,12 @@ class Selection(SelectionFacts, Displayed, Planned[SelectionRelease]):
         return shown(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, sealed."""
+        """Return the sealed JSON document."""
         return sealed({"format": SELECTION_PLAN.written, "title": str(self.pick), **self.payload()})
 
 
 def certified_scale(cost_of_one: Fraction, budget: Fraction) -> float:
-    """The least float64 scale at which a loss that takes so much of the policy at scale 1 keeps to a budget."""
+    """Return the least float64 scale that keeps a budget, given the fraction of the policy that scale 1 uses."""
     return round_up(Fraction(cost_of_one) / budget)
 
 
@@ -102,9 +102,9 @@ def make_selection(
     title: str = "",
     dataset: str = "",
 ) -> Selection:
-    """A certified choice; `n_records` is the public number of records, where it is known.
+    """Plan a certified selection; `n_records` is the public number of records, if known.
 
-    `spent` is what was released before (such as `ledger.spent`): the selection then fits beside it on every pair.
+    `spent` is what was released before (such as `ledger.spent`); the selection then fits next to it on every pair.
 
     >>> import dxprivacy as dx
     >>> ages = dx.Universe([dx.Integers(name="age", low=0, high=9, has_other=False)])
@@ -128,7 +128,10 @@ def make_selection(
     proposed: Floats = np.array([certified_scale(Fraction(bound.upper), granted)])
     (scale,), _ = repaired(proposed, partial(_alike, found.workload), allowance, found.workload)
     if scale >= LARGEST_SCALE:
-        raise NotCertified("the noise would be larger than any score", hints=["the policy is too strict for this"])
+        raise NotCertified(
+            "the smallest scale that keeps the policy exceeds any possible score",
+            hints=["raise epsilon in the policy, or ask for wider groups"],
+        )
     known = metric.universe.max_records if n_records is None else _whole(n_records)
     selection = Selection(
         pick=wanted,
@@ -147,7 +150,7 @@ def make_selection(
 
 
 def _alike(workload: Workload, scale: Floats) -> SelectionCost:
-    """One scale for all rows."""
+    """The cost of one scale for all rows."""
     return SelectionCost(workload, np.full(workload.rows, float(scale[0])))
 
 

@@ -1,11 +1,11 @@
-"""The d_X-private choice: exponential mechanism and permute-and-flip (Definition 9 and Theorem 3 of the paper).
+"""The d_X-private selection: exponential mechanism and permute-and-flip (Definition 9 and Theorem 3 of the paper).
 
-The scores are whole numbers that move by at most `D(i, j) = max_k |A_ki - A_kj|` when record i is replaced by j.
-Weights `exp(u / (2c))` and their sum then move by at most `exp(D / (2c))` each, so that every probability changes by
-at most `exp(D / c) = exp(L(i, j))`, and the certificate says L <= budget * d.  Permute-and-flip has the same bound: it
-is the noisy maximum with exponential noise of scale 2c.
+The scores are integers that change by at most `D(i, j) = max_k |A_ki - A_kj|` if record i is replaced by j. Weights
+`exp(u / (2c))` and their sum then change by at most `exp(D / (2c))` each. So every probability changes by at most
+`exp(D / c) = exp(L(i, j))`, and the certificate proves L <= budget * d. Permute-and-flip has the same bound: it is the
+noisy maximum with exponential noise of scale 2c.
 
-Nothing is rounded after the data enters, and neither scores nor gaps leave this file.
+Nothing is rounded after the data enters, and neither scores nor gaps leave this module.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from dxprivacy.mechanisms.selection.selection_facts import SelectionFacts
 
 
 def chosen(selection: SelectionFacts, histogram: Histogram, noise: Noise) -> int:
-    """The index of the chosen candidate: the last line chooses, under the certificate of the first."""
+    """Return the index of the selected candidate, after the certificate was checked."""
     # Thm 3: needs max_k |A_ki - A_kj| <= c d(i, j) for all i, j.
     selection.certificate.require(at_most=selection.budget)
     if histogram.universe != selection.metric.universe:
@@ -30,10 +30,10 @@ def chosen(selection: SelectionFacts, histogram: Histogram, noise: Noise) -> int
 
 
 def pick(scores: Ints, scale: float, noise: Noise, *, flip: bool) -> int:
-    """Choose at one scale; at scale 0 the best, the first of equals.
+    """Select at one scale; at scale 0, take the first of the best.
 
-    Clipping moves no score further than it moved before: should there be more records than declared where their
-    number is private, nothing fails that would tell.
+    Clipping does not increase the sensitivity of a score. So if there are more records than declared, under a private
+    number of records, no error reveals it.
     """
     if scale == 0:
         return int(scores.argmax())

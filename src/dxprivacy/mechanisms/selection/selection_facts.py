@@ -1,14 +1,13 @@
-"""What a planned selection knows: candidates, the scale of their scores, the certificate and how good the selection
-will be.
+"""Facts of a planned selection: candidates, the scale of their scores, the certificate and the expected quality.
 
-The exponential mechanism takes candidate r with probability proportional to `exp(u_r / (2c))` (Definition 9 of the
-paper). Theorem 3: it is d_X-private if every score moves by at most c d(i, j).  The scores follow rows A of whole
-numbers and move by at most `max_k |A_ki - A_kj|`, so c is the largest of these over the distance, divided by the
-budget, rounded up to a float64; the certificate is computed from that very number.
+The exponential mechanism selects candidate r with probability proportional to `exp(u_r / (2c))` (Definition 9 of the
+paper). Theorem 3: it is d_X-private if every score changes by at most c d(i, j). The scores follow integer rows A and
+change by at most `max_k |A_ki - A_kj|`. So c is the largest ratio of that to the distance, divided by the budget and
+rounded up to a float64. The certificate is computed from exactly that number.
 
-Theorem 4, corrected: with probability at least 1 - e^-t the score of what is chosen is above
-`best - 2c (ln |R| + t)`.  Permute-and-flip keeps the same distance on every pair, and falls short of any amount with no
-larger probability (McKenna and Sheldon 2020), so that the statement holds for it too.
+Theorem 4, corrected: with probability at least 1 - e^-t, the selected score is above `best - 2c (ln |R| + t)`.
+Permute-and-flip has the same loss bound on every pair, and falls short of any amount with no larger probability
+(McKenna and Sheldon 2020), so the statement holds for it, too.
 """
 
 import math
@@ -31,36 +30,36 @@ from dxprivacy.queries.selections import Candidates, Pick
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import percent, plural
 
-_READABLE = 1 << 40  # records that no table holds: where their number is private, nothing may depend on it
+_READABLE = 1 << 40  # more records than any table holds: a refusal must not depend on a private number of records
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SelectionFacts(Facts):
-    """What would be chosen, at which scale, certified against a policy.  It costs nothing, and holds no data."""
+    """The facts of a planned selection. They cost nothing and hold no data."""
 
     pick: Pick
     candidates: Candidates
     metric: Metric = field(repr=False)
-    scale: float  # c; 0 where the policy calls everything that matters public: the best is taken
+    scale: float  # c; 0 if the policy makes everything that matters public: the best is taken
     budget: Fraction
     flip: bool = False  # by permute-and-flip
     title: str = ""
     dataset: str = ""
-    records: int | None = None  # how many records there are, where that was said: nothing depends on it but words
+    records: int | None = None  # number of records, if given; only texts depend on it
 
     @property
     def workload(self) -> Workload:  # type: ignore[override]
-        """The rows that are counted."""
+        """The measured rows, from which scores are computed."""
         return self.candidates.workload
 
     @cached_property
     def cost(self) -> SelectionCost:
-        """What the selection would cost, pair by pair."""
+        """The cost of the selection: its privacy loss on each pair."""
         return SelectionCost(self.workload, np.full(self.workload.rows, self.scale))
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The proof that this very scale keeps the policy; computed from it, never carried along."""
+        """The proof that this scale keeps the policy; always computed from the scale itself."""
         return replace(certify(self.cost, self.metric), norm="linf")
 
     def in_short(self) -> str:
@@ -68,9 +67,10 @@ class SelectionFacts(Facts):
         return f"{self.name!r}, {str(self.pick)!r}, {candidates}, {percent(float(self.budget))} of the policy"
 
     def shortfall(self, beta: float = 0.05) -> float:
-        """By how much the chosen score is below the best with probability at most `beta`, in people's units.
+        """Return a bound on the selected score's distance from the best, exceeded with probability at most `beta`.
 
-        Theorem 4, corrected, with t = ln(1/beta); the number of best candidates is private, and taken as 1.
+        The bound is in the units of the answers. Theorem 4, corrected, with t = ln(1/beta); the number of best
+        candidates is private, and assumed to be 1.
         """
         if not 0 < beta < 1:
             raise UsageError(f"beta is {beta}; a probability between 0 and 1 is needed")
@@ -78,19 +78,21 @@ class SelectionFacts(Facts):
 
     @cached_property
     def worst_epsilon(self) -> float:
-        """The standard-DP reading: the largest loss over all pairs."""
+        """The worst-case ε: the largest privacy loss over all pairs."""
         return largest_loss(self.cost)[0]
 
     @cached_property
     def plain(self) -> Extreme | None:
-        """The closest pair that the selection separates: standard DP at the strictest ε protects all pairs like it."""
+        """The strictest pair: the closest pair that the selection separates, whose distance standard DP needs for all
+        pairs.
+        """
         return strictest_pair(self.workload, self.metric)
 
     @cached_property
     def gain(self) -> float:
-        """How many times larger the scale of standard DP would be, as strict as the closest pair that is told apart.
+        """Noise ratio: the scale of standard DP at the strictest ε divided by ours.
 
-        Not below 1: our scale is the largest of D / d, and theirs the largest D over the least d.
+        It is not below 1: our scale is the largest of D / d, and theirs the largest D over the least d.
         """
         closest = self.plain
         if closest is None or self.scale == 0:
@@ -100,7 +102,7 @@ class SelectionFacts(Facts):
 
     @cached_property
     def request(self) -> str:
-        """The selection's own name: a digest of everything that matters to it."""
+        """The selection's identifier: a digest of everything that matters to it."""
         return digest_of(
             {
                 "metric": self.metric.digest,
@@ -127,8 +129,8 @@ class SelectionFacts(Facts):
             )
 
     def payload(self) -> dict[str, Any]:
-        """For JSON: what a planned selection and its release have in common, enough to check both from the file
-        alone.
+        """Return the JSON fields that a planned selection and its release share; they suffice to check either file by
+        itself.
         """
         return {
             "name": self.name,
@@ -149,14 +151,14 @@ class SelectionFacts(Facts):
 
 
 def _untitled(pick: dict[str, Any]) -> dict[str, Any]:
-    """A query called otherwise is the same query: its selection is not paid for twice."""
+    """Titles are left out: a renamed query is the same query, and its selection is not charged twice."""
     if "queries" not in pick:
         return pick
     return {**pick, "queries": [{k: v for k, v in q.items() if k != "title"} for q in pick["queries"]]}
 
 
 def shortfall(scale: float, candidates: int, beta: float) -> float:
-    """`2c (ln |R| + ln 1/beta)`; nothing where there is one candidate.
+    """Return `2c (ln |R| + ln 1/beta)`; 0 if there is only one candidate.
 
     >>> round(shortfall(10.0, 100, 0.05), 1)
     152.0
@@ -164,13 +166,13 @@ def shortfall(scale: float, candidates: int, beta: float) -> float:
     return 2 * scale * (math.log(candidates) + math.log(1 / beta)) if candidates > 1 else 0.0
 
 
-# -- How likely a selection takes the best: from public numbers alone --------------------------------------------------
+# -- Probability that a selection takes the best, from public numbers only ---------------------------------------------
 
 
 def chance_of_the_best(selection: SelectionFacts, records: int) -> float:
-    """That the best is chosen where its score is as far above all others as so many records can make it.
+    """Return the probability of the best candidate if its score leads by as much as this number of records allows.
 
-    Of `exp(u / 2c)`; permute-and-flip errs no more.
+    Computed for weights `exp(u / 2c)`; permute-and-flip does at least as well.
     """
     if selection.scale == 0:
         return 1.0

@@ -1,4 +1,4 @@
-"""A released selection: what was chosen, among what, and the guarantee; never a score."""
+"""A released selection: the selected candidate, all candidates, and the guarantee; never a score."""
 
 import json
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ KEPT = "The selection is kept in the ledger; choosing again returns it, at no co
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionRelease(Released, Tabular, Printable):
-    """What was chosen, the guarantee that goes with it, and what is needed to check it.
+    """The selected candidate, its guarantee, and what is needed to check it.
 
     >>> import tempfile, pandas, dxprivacy as dx
     >>> policy = dx.Policy.parse('''title = "Survey"
@@ -46,7 +46,7 @@ class SelectionRelease(Released, Tabular, Printable):
         return f"{self.name!r}, {self.title!r}: {self.chosen!r}"
 
     def content(self) -> dict[str, Any]:
-        """What was chosen."""
+        """Return the selected candidate."""
         chosen = {"label": self.chosen, "index": self.index}
         return {"title": self.title, "records": self.records, "chosen": chosen}
 
@@ -56,7 +56,7 @@ class SelectionRelease(Released, Tabular, Printable):
         return Columns.of(head, [(self.title, self.chosen, off, self.facts["short_in"])])
 
     def made(self) -> DeploymentFacts:
-        """A selection among candidates that were public; how far from the best it may be."""
+        """Describe the mechanism and a bound on the distance from the best."""
         off = digits(float(self.facts["short_by_at_most_95"]))
         among = plural(len(self.facts.get("candidates", ())), "candidate")
         return DeploymentFacts(
@@ -65,7 +65,7 @@ class SelectionRelease(Released, Tabular, Printable):
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write to a .json, .md or .tex file; one that is there is replaced only if we wrote such a file."""
+        """Write a .json, .md or .tex file. An existing file is replaced only if this package wrote it."""
         target = Path(path)
         made = {
             ".json": (self.to_json, SELECTION_FILE),
@@ -81,7 +81,7 @@ class SelectionRelease(Released, Tabular, Printable):
 def build_selection(
     selection: SelectionFacts, index: int, records: int, ledger_reference: LedgerReference
 ) -> SelectionRelease:
-    """The release of a chosen index."""
+    """Build the release of a selected index."""
     facts: dict[str, Any] = {
         **{key: value for key, value in selection.payload().items() if key != "name"},
         "ledger": ledger_reference.to_dict(),
@@ -105,8 +105,8 @@ def build_selection(
 
 
 def dry_run_selection(selection: SelectionFacts, records: int, ledger_reference: LedgerReference) -> None:
-    """Make the text of a release as if the first candidate, and that with the longest name, had been chosen: what can
-    fail fails here.
+    """Build the release text for the first candidate and for the longest label, so that failures show
+    before spending.
     """
     labels = selection.candidates.labels
     for index in {0, max(range(len(labels)), key=lambda k: len(labels[k]))}:
@@ -114,7 +114,7 @@ def dry_run_selection(selection: SelectionFacts, records: int, ledger_reference:
 
 
 def selection_from_json(text: str) -> SelectionRelease:
-    """A released selection back from its JSON text."""
+    """Load a released selection from its JSON text."""
     data = json.loads(text)
     picked, common = data["chosen"], common_of(data, "title", "records", "chosen")
     return SelectionRelease(title=data["title"], chosen=picked["label"], index=picked["index"], **common)

@@ -1,4 +1,4 @@
-"""A small database as a synthetic histogram: its few records, each standing for many."""
+"""A small database as a synthetic histogram, where each of its records stands for many."""
 
 from dxprivacy.mechanisms.smalldb.run import SmallDb
 from dxprivacy.mechanisms.synthesis.synthetic_data import Synthetic
@@ -7,7 +7,7 @@ from dxprivacy.wording import digits, percent, plural
 
 
 def small_histogram(small: SmallDb) -> Synthetic:
-    """The database rescaled to all records; what it was drawn from is not in it.
+    """Return the database rescaled to all records; the result contains nothing of the data it was drawn from.
 
     >>> from dxprivacy.mechanisms.smalldb.smalldb_by_hand import smalldb
     >>> from dxprivacy import metrics

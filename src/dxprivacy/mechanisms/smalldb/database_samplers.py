@@ -1,7 +1,7 @@
-"""One draw of a small database, in whole numbers: what the three routes have in common.
+"""Exact samplers of a small database, in integers: the common parts and the three routes.
 
-Multisets of m of N cells; `S(y) = max_k w_k |m (A x)_k - n (A y)_k|`; P(y) proportional to `exp(-S(y) rate)`.
-Invariant: the plan has made sure, from public numbers, that no S reaches 2^52.
+Multisets of m of N possible records have the scores `S(y) = max_k w_k |m (A x)_k - n (A y)_k|`, and P(y) is
+proportional to `exp(-S(y) rate)`. Invariant: the plan has checked, from public numbers, that no S reaches 2^52.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from dxprivacy.universe.workload import Workload
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Draw:
-    """The rows, weights and sizes, which are public, and the targets m (A x), which are not."""
+    """One draw: rows, weights and sizes, which are public, and the targets m (A x), which are not."""
 
     workload: Workload
     weights: Ints
@@ -32,28 +32,29 @@ class Draw:
 
     @property
     def cells(self) -> int:
-        """N."""
+        """The number N of possible records."""
         return self.workload.universe.cells
 
     def score(self, members: list[int]) -> int:
-        """S of the multiset of these cells."""
+        """Return S of the multiset with these members."""
         columns = self.workload.columns(np.asarray(members, dtype=np.int64))
         return int(self.scores(columns.sum(axis=1, dtype=np.int64)[:, None])[0])
 
     def scores(self, answers: Ints) -> Ints:
-        """S of many multisets, from their answers side by side."""
+        """Return S of many multisets, given their answers as columns."""
         gaps = np.abs(self.targets[:, None] - self.records * answers) * self.weights[:, None]
         return np.asarray(gaps.max(axis=0), dtype=np.int64)
 
     def histogram(self, members: list[int]) -> Ints:
-        """A multiset as a histogram."""
+        """Return a multiset as a histogram."""
         return np.bincount(np.asarray(members, dtype=np.int64), minlength=self.cells).astype(np.int64)
 
 
 def uniform_multiset(cells: int, size: int, entropy: Entropy) -> list[int]:
-    """`size` of `cells` elements with repetition, uniform over multisets.
+    """Return `size` of `cells` elements with repetition, uniform over multisets.
 
-    A multiset is a subset of size m of N + m - 1 places: its sorted elements minus 0, 1, 2, …  The subset is Floyd's.
+    A multiset is a subset of size m of N + m - 1 places: its sorted elements minus 0, 1, 2, … The subset is sampled by
+    Floyd's algorithm.
     """
     places: set[int] = set()
     for last in range(cells - 1, cells + size - 1):
@@ -62,16 +63,17 @@ def uniform_multiset(cells: int, size: int, entropy: Entropy) -> list[int]:
     return [place - k for k, place in enumerate(sorted(places))]
 
 
-# -- A dynamic programme over answer vectors: few rows with small numbers, any number of candidates --------------------
-# `table[j][v]` counts the multisets of j cells with the answers v (rows shifted to start at 0), for the cells so far;
-# adding a cell adds the table of j - 1 shifted by its column.  All candidates with the same answers have the same
-# score, so an answer vector is chosen with probability proportional to its number times exp(-S rate), exactly, and then
-# one of its multisets uniformly, walking the table back: the last cell is used once more in `table[j-1][v - column]` of
-# `table[j][v]` cases.  Taking a cell out again is exact, since the counts are whole numbers.
+# -- Dynamic programming over answer vectors: few rows with small numbers, any number of candidates --------------------
+# `table[j][v]` counts the multisets of j records with the answers v (rows shifted to start at 0), over the possible
+# records so far; adding a possible record adds the table of j - 1 shifted by its column. All candidates with the same
+# answers have the same score. So an answer vector is selected with probability proportional to its number times exp(-S
+# rate), exactly. Then one of its multisets is sampled uniformly, walking the table back: the last possible record is
+# used once more in `table[j-1][v - column]` of `table[j][v]` cases. Removing a possible record again is exact, since
+# the counts are integers.
 
 
 def by_answer_table(draw: Draw) -> Ints:
-    """A small database, exactly from its distribution."""
+    """Sample a small database by the answer table, exactly from its distribution."""
     matrix = draw.workload.columns(np.arange(draw.cells, dtype=np.int64))
     lowest = matrix.min(axis=1)
     shifted = matrix - lowest[:, None]
@@ -86,20 +88,20 @@ def by_answer_table(draw: Draw) -> Ints:
 
 
 def _filled(shifted: Ints, size: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.generic]]":
-    """The table of all cells; Python integers where counts leave 64 bits."""
+    """The table of all possible records; Python integers if counts exceed 64 bits."""
     shape = (size + 1, *(int(v) * size + 1 for v in shifted.max(axis=1)))
     long = comb(shifted.shape[1] + size - 1, size) >= 1 << 62
     table = np.zeros(shape, dtype=object if long else np.int64)
     table[(0,) * len(shape)] = 1
     for column in shifted.T:
         to, of = _shift(column)
-        for j in range(1, size + 1):  # upwards: the cell may be used again
+        for j in range(1, size + 1):  # upwards: the record may be used again
             table[j][to] += table[j - 1][of]
     return table
 
 
 def _shift(column: Ints) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Where the counts go when a cell is added, and where they come from."""
+    """Slices to which counts move when a possible record is added, and from which they come."""
     to = tuple(slice(int(c), None) for c in column)
     of = tuple(slice(None, -int(c) if c else None) for c in column)
     return to, of
@@ -108,7 +110,7 @@ def _shift(column: Ints) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
 def _walk_back(
     table: "np.ndarray[tuple[int, ...], np.dtype[np.generic]]", shifted: Ints, draw: Draw, vector: Ints
 ) -> Ints:
-    """One of the multisets with these answers, uniformly; uses the table up."""
+    """Sample one of the multisets with these answers uniformly; modifies the table."""
     out: Ints = np.zeros(draw.cells, dtype=np.int64)
     left, rest = draw.size, vector.copy()
     for cell in range(draw.cells - 1, -1, -1):
@@ -126,16 +128,17 @@ def _walk_back(
     return out
 
 
-# -- Streamed enumeration: every multiset is scored once, in chunks, in memory that does not grow with their number ----
-# A multiset is a non-decreasing sequence: a head of m - t cells and a tail of t cells, from the head's last on.  All
-# tails are built once, sorted by their first cell; those that fit a head are then a suffix of the list: a chunk.
+# -- Streamed enumeration: every multiset is scored once, in chunks of bounded memory ----------------------------------
+# A multiset is a non-decreasing sequence: a head of m - t records and a tail of t records, starting at the head's last
+# one. All tails are built once, sorted by their first record. Those that fit a head are then a suffix of the list: a
+# chunk.
 #
-# First pass: chunk h, with least score b_h, gets slots of whole units, `v >= exp(-(S - b_h) rate) 2^k` for each of its
-# members; T_h is their sum.  Then a chunk is chosen with probability proportional to `T_h exp(-b_h rate)` (exactly,
-# `exact_selection`), a unit of it uniformly, and kept if it lies below the member's weight; otherwise everything is
-# drawn again.  Each kept unit of every member is equally likely up to `exp(-b_h rate)`, so a member has probability
-# proportional to `exp(-b_h rate) exp(-(S - b_h) rate) 2^k`: the distribution is exact.  The time depends on public
-# numbers only, up to a second draw with probability below 2^-20.
+# First pass: chunk h, with least score b_h, gets slots of integer units, `v >= exp(-(S - b_h) rate) 2^k` for each of
+# its members; T_h is their sum. Then a chunk is selected with probability proportional to `T_h exp(-b_h rate)`
+# (exactly, `exact_selection`) and one of its units uniformly. The unit is accepted if it lies below the member's
+# weight; otherwise everything is drawn again. Each accepted unit of every member is equally likely up to `exp(-b_h
+# rate)`. So a member has probability proportional to `exp(-b_h rate) exp(-(S - b_h) rate) 2^k`: the distribution is
+# exact. The time depends on public numbers only, up to a second draw with probability below 2^-20.
 
 
 _FILTER = 2.0**-36  # exponents up to 64, three roundings, and numpy's exp
@@ -166,7 +169,7 @@ class Enumeration:
         self._chunks = WeightedSelection(totals, gaps - gaps.min(), draw.rate)
 
     def sample(self) -> Ints:
-        """A small database, exactly from its distribution; samples are independent."""
+        """Sample a small database, exactly from its distribution; samples are independent."""
         draw = self.draw
         while True:
             head = self._all[self._chunks.draw(draw.entropy)]
@@ -187,7 +190,7 @@ class Enumeration:
         return int(self._starts[head[-1]]) if head else 0
 
     def _slots(self, head: tuple[int, ...]) -> tuple[int, Ints, Ints, Ints]:
-        """Least score of a chunk, units that are certainly kept, ends of the slots, and all scores."""
+        """Return the least score of a chunk, units that are certainly accepted, ends of the slots, and all scores."""
         answers = self._answers[:, self._first(head) :]
         if head:
             answers = answers + self._matrix[:, list(head)].sum(axis=1, dtype=np.int64)[:, None]
@@ -201,7 +204,7 @@ class Enumeration:
 
 
 def _sequences(cells: int, length: int) -> Ints:
-    """All non-decreasing sequences, sorted by their first cell.
+    """All non-decreasing sequences, sorted by their first element.
 
     >>> _sequences(2, 2).tolist()
     [[0, 0], [0, 1], [1, 1]]
@@ -215,20 +218,20 @@ def _sequences(cells: int, length: int) -> Ints:
 
 
 def by_enumeration(draw: Draw) -> Ints:
-    """A small database, exactly from its distribution."""
+    """Sample a small database by enumeration, exactly from its distribution."""
     return Enumeration(draw).sample()
 
 
-# -- Rejection: uniform proposals, kept with probability exp(-S rate).  For weights that differ by a bounded factor ----
-# How many proposals it takes depends on the data: the plan chooses this route only where e^10 of them are enough on
-# average, and the documentation says that its time is not constant.
+# -- Rejection: uniform proposals, accepted with probability exp(-S rate), for weights in a bounded range --------------
+# The number of proposals depends on the data. The plan takes this route only if e^10 of them suffice on average, and
+# the documentation states that its time is not constant.
 
 
 _BITS = 53
 
 
 def by_rejection(draw: Draw) -> Ints:
-    """A small database, exactly from its distribution."""
+    """Sample a small database by rejection, exactly from its distribution."""
     while True:
         members = uniform_multiset(draw.cells, draw.size, draw.entropy)
         units = int.from_bytes(draw.entropy(8), "little") >> (64 - _BITS)

@@ -1,4 +1,4 @@
-"""A planned small database: how it is made, and how it is drawn."""
+"""Planned small databases: how they are made and drawn."""
 
 import math
 from dataclasses import dataclass
@@ -41,12 +41,12 @@ from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import json_text, shown
 
-_SHARP = 2.0**40  # where the policy asks for nothing: so much smaller than a score is the scale
+_SHARP = 2.0**40  # ratio of score to scale where the policy sets no limit
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SmallDbPlan(SmallDbFacts, Planned[Made]):
-    """What would be drawn: its size, scale, route, certificate and error.  It costs nothing, and holds no data.
+    """A planned small database: size, scale, route, certificate and error. It costs nothing and holds no data.
 
     >>> import dxprivacy as dx
     >>> plan = dx.plan_smalldb([[1, 1, 0], [0, 1, 1]], dx.metrics.constant(3, 1), n_records=600, alpha=0.4)
@@ -55,11 +55,11 @@ class SmallDbPlan(SmallDbFacts, Planned[Made]):
     """
 
     told = SYNTHESIS
-    in_steps = True  # one, by name
+    in_steps = True  # one named step
 
     @property
     def whole_cost(self) -> SelectionCost | None:
-        """The cost of its one step; none where nothing depends on the data."""
+        """The cost of its one step; None if nothing depends on the data."""
         return None if self.free else self.cost
 
     @property
@@ -73,7 +73,7 @@ class SmallDbPlan(SmallDbFacts, Planned[Made]):
         return ""
 
     def dry_run(self, records: int, ledger_reference: LedgerReference) -> None:  # noqa: ARG002
-        """Refuse another number of records; what the report says of it can be said."""
+        """Refuse another number of records; check that the report's facts can be written."""
         require_number(self.records, records)
         json_text(self.payload())
 
@@ -86,7 +86,7 @@ class SmallDbPlan(SmallDbFacts, Planned[Made]):
         return shown(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: the public facts."""
+        """Return the JSON form of the public facts."""
         return self.payload()
 
 
@@ -103,11 +103,11 @@ def make_smalldb(
     title: str = "",
     dataset: str = "",
 ) -> SmallDbPlan:
-    """Plan a small database for n = `n_records` records; `alpha=None` takes the size with the least error that can be
-    drawn.
+    """Plan a small database for n = `n_records` records.
 
-    `flatten` compares the candidates by flatter rows, from the exact envelope; None does so where the bound gets less.
-    `spent` is what was released before: the database then fits beside it on every pair.
+    `alpha=None` takes the size with the least error bound among those that can be drawn. `flatten` compares the
+    candidates by flatter rows from the exact envelope; None does so if that lowers the bound. `spent` is what was
+    released before; the database then fits next to it on every pair.
 
     >>> import dxprivacy as dx
     >>> plan = dx.plan_smalldb([[1, 1, 0, 0]], dx.metrics.constant(4, 1), n_records=1000, alpha=0.2)
@@ -136,7 +136,7 @@ def make_smalldb(
         if found is None and flatten is None:
             continue
         try:
-            rows_put = found or asked_rows(asked, workload)  # constant rows are as flat as can be
+            rows_put = found or asked_rows(asked, workload)  # constant rows cannot get flatter
             plans.append(_planned(asked, workload, rows_put, metric, n, alpha, beta, granted, before, title, dataset))
         except TooLarge as error:
             refusal = refusal or error
@@ -158,9 +158,9 @@ def _planned(
             way = _way(found, metric, scale, size, n)
         except TooLarge as error:
             refusal = error
-            break  # larger ones are no easier
+            break  # larger sizes are not easier
         if best is not None and not way.quick:
-            break  # nobody asked for this very size
+            break  # a slow route is used only for a requested size
         plan = SmallDbPlan(
             queries=asked,
             workload=workload,
@@ -187,7 +187,7 @@ _SIZES = tuple(sorted({round(1.15**k) for k in range(1, 60)}))
 
 
 def _way(found: ComparedRows, metric: Metric, scale: float, size: int, n: int) -> Route:
-    """The route, after everything that could leave exact numbers was refused."""
+    """Return the route, after refusing everything that could exceed exact numbers."""
     largest, spans = found.workload.largest, found.spans()
     widest = max(spans)
     if not (fits_scores(2 * largest * max(found.weights) * n * size, 0) and fits_scores(widest * n, scale)):
@@ -201,9 +201,9 @@ def _way(found: ComparedRows, metric: Metric, scale: float, size: int, n: int) -
 
 
 def _certified_scale(found: ComparedRows, metric: Metric, budget: Fraction, n: int, spent: Cost | None) -> float:
-    """The least float64 s at which the loss stays within the budget."""
+    """Return the least float64 s at which the loss stays within the budget."""
     if found.constant:
-        return 1.0  # all candidates have the same score: it does not matter
+        return 1.0  # all candidates have the same score, so any scale is valid
     bound = max_ratio(SelectionCost(found.workload, scales_of(1.0, found.weights)), metric)
     if bound.upper == math.inf:
         raise separates(found.workload, metric, bound.witness)

@@ -1,4 +1,4 @@
-"""Drawing a small database: the cost is reserved, then the data is counted, then one of three exact routes is taken."""
+"""Draw a small database: reserve the cost, count the data, and sample by one of three exact routes."""
 
 import json
 from collections.abc import Callable
@@ -33,7 +33,7 @@ ROUTES: dict[str, Callable[[Draw], Ints]] = {
 
 @dataclass(frozen=True, eq=False)
 class SmallDb(OneLine):
-    """A small database: how many of its m records lie in each cell, and what it says about the n of the data.
+    """A small database: the counts of its m records, and its answers rescaled to the n records of the data.
 
     >>> import dxprivacy as dx
     >>> small = dx.smalldb([[1, 1, 0], [0, 1, 1]], dx.metrics.constant(3, 1), [100, 200, 300], alpha=0.4)
@@ -45,7 +45,7 @@ class SmallDb(OneLine):
     counts: Ints
 
     def in_short(self) -> str:
-        return f"{plural(self.plan.size, 'record')} in {plural(len(self.counts), 'cell')}"
+        return f"{plural(self.plan.size, 'record')} in {plural(len(self.counts), 'possible record')}"
 
     @property
     def weights(self) -> Floats:
@@ -54,14 +54,16 @@ class SmallDb(OneLine):
 
     @property
     def answers(self) -> Floats:
-        """The rows that were asked, rescaled to n, in their own units; each within `plan.bounds`, most likely."""
+        """The workload's answers, rescaled to n, in their own units; all are within `plan.bounds` with probability 1 -
+        beta.
+        """
         return self.plan.answers(self.counts)
 
 
 def small_database(
     plan: SmallDbFacts, count: Count, noise: Noise, spend: Spending, name: str = "small database"
 ) -> SmallDb:
-    """Reserve the plan's cost, then count, then draw; neither, where no row tells records apart."""
+    """Reserve the plan's cost, count and draw; if no row separates records, nothing is reserved or counted."""
     plan.certificate.require(at_most=plan.budget)  # Thm 5: needs max_k |A_ki - A_kj| / (s / w_k) <= d(i, j).
 
     def act(_: LedgerReference) -> str:
@@ -77,7 +79,7 @@ def small_database(
 
 
 def _counts(cells: int, text: str) -> Ints:
-    """How many records lie in each cell, from what was kept."""
+    """Parse the count of each possible record from the stored outcome."""
     kept = json.loads(text)
     counts: Ints = np.zeros(cells, dtype=np.int64)
     counts[kept["cells"]] = kept["counts"]
@@ -85,7 +87,7 @@ def _counts(cells: int, text: str) -> Ints:
 
 
 def _drawn(plan: SmallDbFacts, histogram: Histogram, noise: Noise) -> Ints:
-    """The draw itself: its distribution is that of the plan, whichever route is taken."""
+    """Draw from the plan's distribution, which is the same for every route."""
     if histogram.universe != plan.metric.universe:
         raise UsageError("the histogram is over another universe than the plan")
     if histogram.total != plan.records:  # both are public

@@ -1,4 +1,4 @@
-"""`dx.smalldb`: a small database from counts, without a ledger.  The researcher's view."""
+"""`dx.smalldb`: a small database from counts, without a ledger (for researchers)."""
 
 from fractions import Fraction
 from typing import Any
@@ -23,9 +23,10 @@ def smalldb(
     flatten: bool | None = None,
     noise: Noise | None = None,
 ) -> SmallDb:
-    """A small database that answers the queries almost as the data does: the researcher's view, without a ledger.
+    """Draw a small database that answers the queries almost like the data, without a ledger.
 
-    `alpha` is how well some database of its size answers, in parts of n; None takes the size with the least bound.
+    `alpha` bounds the error of the best database of its size, as a fraction of n; None takes the size with the least
+    bound.
 
     >>> from dxprivacy import metrics
     >>> small = smalldb([[1, 1, 0, 0], [0, 1, 1, 0]], metrics.constant(4, 1), [100, 200, 300, 400], alpha=0.3)

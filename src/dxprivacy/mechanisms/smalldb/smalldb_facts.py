@@ -1,14 +1,14 @@
-"""What a planned small database knows: m records that answer many queries almost as the data (Algorithm 1).
+"""Facts of a planned small database: m records that answer many queries almost like the data (Algorithm 1).
 
-Candidates are all multisets y of m records over the N cells.  With rows A of whole numbers and whole weights w that
-bring all rows to about the same range, the score of y is the whole number
+The candidates are all multisets y of m records over the N possible records. Given integer rows A and integer weights w
+that bring all rows to about the same range, the score of y and its weight are
 
-    S(y) = max_k w_k |m (A x)_k - n (A y)_k|        and its weight   exp(-S(y) / (2 m s)).
+    S(y) = max_k w_k |m (A x)_k - n (A y)_k|        and        exp(-S(y) / (2 m s)).
 
-Replacing record i by j moves S by at most m max_k w_k |A_ki - A_kj|, so the loss is `max_k |A_ki - A_kj| / (s /
-w_k)`: a `SelectionCost` (Theorems 3 and 5).  The rows are those that were asked, or flatter ones from the exact
-envelope of `biased/smalldb_bound.py`, whose answers are off by a known bias but cost less.  Everything here is decided
-from public numbers.
+Replacing record i by j changes the integer S by at most m max_k w_k |A_ki - A_kj|. So the loss is `max_k |A_ki - A_kj|
+/ (s / w_k)`: a `SelectionCost` (Theorems 3 and 5). The rows are those of the workload, or flatter ones from the exact
+envelope of `biased/smalldb_bound.py`, whose answers have a known bias but cost less. Everything here is decided from
+public numbers.
 """
 
 import math
@@ -38,28 +38,28 @@ from dxprivacy.queries.asked import Stack
 from dxprivacy.queries.kinds.matrix_query import MatrixQuery
 from dxprivacy.universe.workload import Workload
 
-# -- The rows by which small databases are compared: those that were asked, or flatter ones that cost less -------------
-# Rows differ in range: a sum of incomes moves by thousands where a count moves by one.  Whole weights bring all to
-# about the same range, so that the largest error is no matter of units.
+# -- The rows by which small databases are compared: those of the workload, or flatter ones that cost less -------------
+# Rows differ in range: a sum of incomes changes by thousands where a count changes by one. Integer weights bring all
+# rows to about the same range, so that the largest error does not depend on units.
 
 
-MOST_ENTRIES = 20_000_000  # of rows x cells
+MOST_ENTRIES = 20_000_000  # of rows x possible records
 _FLAT_CELLS = 300
 _FLAT_PAIRS = 300 * 299 // 2
-_FLAT_BITS = 16  # the grid of flatter rows: rounding stays far below any noise
+_FLAT_BITS = 16  # the grid of flatter rows: rounding error is far below any noise
 _BLOCK = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedRows:
-    """Rows on the grid with whole weights, and what they say about the rows that were asked."""
+    """Rows on the grid with integer weights, and their relation to the workload's rows."""
 
     queries: Stack
     workload: Workload
     weights: tuple[int, ...]
-    units: tuple[Fraction, ...]  # what one step of a row means for the asked one
-    bias: tuple[float, ...]  # by how much an asked row and this one differ at most, per record, in its units
-    asked_spans: tuple[Fraction, ...]  # the ranges of the asked rows, in their units
+    units: tuple[Fraction, ...]  # one step of a row, in units of the workload's row
+    bias: tuple[float, ...]  # largest difference to the workload's row per record, in its units
+    asked_spans: tuple[Fraction, ...]  # the ranges of the workload's rows, in their units
     words: str
 
     @cached_property
@@ -68,25 +68,25 @@ class ComparedRows:
         return entry_ranges(self.workload)
 
     def spans(self) -> list[int]:
-        """The range of each row times its weight."""
+        """Return the range of each row times its weight."""
         return [(high - low) * w for (low, high), w in zip(self.ranges, self.weights, strict=True)]
 
     @property
     def constant(self) -> bool:
-        """Whether no row tells any two records apart."""
+        """Whether no row separates any two records."""
         return not any(self.spans())
 
     @property
     def sizes(self) -> Floats:
-        """The ranges of the asked rows, 1 where a row is constant: what errors are measured by."""
+        """The ranges of the workload's rows, by which errors are measured; 1 if a row is constant."""
         return np.array([float(s) or 1.0 for s in self.asked_spans])
 
 
 def entry_ranges(workload: Workload) -> tuple[tuple[int, int], ...]:
-    """The least and the largest entry of each row over all cells."""
+    """Return the least and the largest entry of each row over all possible records."""
     cells = workload.universe.cells
     if workload.rows * cells > MOST_ENTRIES * 10:
-        raise QueryError(f"{workload.rows:,} rows over {cells:,} cells are too many for a small database")
+        raise QueryError(f"{workload.rows:,} rows over {cells:,} possible records are too many for a small database")
     low = np.full(workload.rows, np.iinfo(np.int64).max)
     high = np.full(workload.rows, np.iinfo(np.int64).min)
     block = max(1, min(_BLOCK, MOST_ENTRIES // max(workload.rows, 1)))
@@ -97,7 +97,7 @@ def entry_ranges(workload: Workload) -> tuple[tuple[int, int], ...]:
 
 
 def asked_rows(asked: Stack, workload: Workload) -> ComparedRows:
-    """The rows as they were asked."""
+    """Return the workload's own rows for comparison."""
     spans = [high - low for low, high in entry_ranges(workload)]
     widest = max(spans)
     weights = tuple(max(1, round(widest / span)) if span else 1 for span in spans)
@@ -116,7 +116,7 @@ def asked_rows(asked: Stack, workload: Workload) -> ComparedRows:
 def flatter_rows(
     asked: Stack, workload: Workload, metric: Metric, n: int, budget: Fraction, beta: float, *, needed: bool
 ) -> ComparedRows | None:
-    """The rows of the exact envelope, on a grid; None where there are none, or where nothing is to be gained."""
+    """Return the rows of the exact envelope on a grid; None if there are none, or if nothing is to be gained."""
     cells = metric.universe.cells
     plain = asked_rows(asked, workload)
     pairs = _pairs(metric) if cells <= _FLAT_CELLS and not plain.constant else None
@@ -150,7 +150,7 @@ def _bias(asked: Ints, put: Ints, unit: Fraction, back: Fraction) -> float:
 
 
 def _pairs(metric: Metric) -> tuple[Ints, Ints, Floats] | None:
-    """Generating pairs with their distances; None where some records are identical or too many."""
+    """Return generating pairs with their distances; None if some records are identical, or if there are too many."""
     if metric.generator_count > _FLAT_PAIRS:
         return None
     found = list(metric.generators())
@@ -159,16 +159,18 @@ def _pairs(metric: Metric) -> tuple[Ints, Ints, Floats] | None:
     return None if (d <= 0).any() else (i, j, d)
 
 
-# -- What a planned small database knows -------------------------------------------------------------------------------
+# -- Facts of a planned small database ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SmallDbFacts(Facts):
-    """What would be drawn: its size, scale, route, certificate and error.  It costs nothing, and holds no data."""
+    """The facts of a planned small database: size, scale, route, certificate and error. They cost nothing and hold no
+    data.
+    """
 
     queries: Stack
     workload: Workload
-    rows: ComparedRows = field(repr=False)  # what the candidates are compared by
+    rows: ComparedRows = field(repr=False)  # the rows by which candidates are compared
     metric: Metric = field(repr=False)
     scale: float  # s
     size: int  # m
@@ -181,42 +183,42 @@ class SmallDbFacts(Facts):
 
     @property
     def counted_queries(self) -> Stack:
-        """The queries that are put to the data."""
+        """The measured queries."""
         return self.rows.queries
 
     @cached_property
     def cost(self) -> SelectionCost:
-        """What it would cost, pair by pair; s / w rounded down, which rounds the loss up."""
+        """The privacy loss on each pair; s / w is rounded down, which rounds the loss up."""
         return SelectionCost(self.rows.workload, scales_of(self.scale, self.rows.weights))
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The proof that this very scale keeps the policy."""
+        """The proof that this scale keeps the policy."""
         return replace(certify(self.cost, self.metric), norm="linf")
 
     @property
     def rate(self) -> Fraction:
-        """A candidate's weight is exp(-S rate)."""
+        """The rate of the weights: a candidate's weight is exp(-S rate)."""
         return 1 / (2 * self.size * Fraction(self.scale))
 
     @property
     def free(self) -> bool:
-        """Whether no row tells any two records apart: then the answer does not look at the data, and costs nothing."""
+        """Whether no row separates any two records: then the answer does not depend on the data, and costs nothing."""
         return self.rows.constant
 
     @property
     def alpha(self) -> float:
-        """How well some database of this size answers, in parts of n and of each row's range."""
+        """A bound on the error of the best database of this size, as a fraction of n and of each row's range."""
         return alpha_of(self.size, len(self.rows.weights))
 
     @property
     def bounds(self) -> Floats:
-        """Per answer: its error is at most this, in its own units, with probability 1 - beta for all of them."""
+        """Per answer, an error bound in its own units; all of them hold together with probability 1 - beta."""
         return self._per_answer(self.row_bounds)
 
     @cached_property
     def row_bounds(self) -> Floats:
-        """Per row that was asked: the error is at most this, in its own units, with probability 1 - beta for all rows.
+        """Per workload row, an error bound in its own units; all of them hold together with probability 1 - beta.
 
         Proposition 1, corrected: bias + alpha n + 2c (ln C(N + m - 1, m) + ln 1/beta).
         """
@@ -228,30 +230,30 @@ class SmallDbFacts(Facts):
 
     @property
     def says_nothing(self) -> bool:
-        """Whether the bound is so large that any answer would keep it."""
+        """Whether the bound is vacuous, that is, any answer would satisfy it."""
         whole = [float(x) * self.records for x in self.rows.asked_spans]
         return all(b >= w for b, w in zip(self.row_bounds, whole, strict=True))
 
     @property
     def relative_bound(self) -> float:
-        """The largest of the bounds, each measured by its row's range."""
+        """The largest bound relative to its row's range."""
         return float((self.row_bounds / self.rows.sizes).max())
 
     def answers(self, database: Ints) -> Floats:
-        """The answers, from a small database: rescaled to n, in their own units.  Post-processing."""
+        """Return the answers of a small database, rescaled to n, in their own units. Post-processing."""
         found = self.rows.workload.answer(database)
         units = self.rows.units
         rows = np.array([float(int(a) * f * self.records / self.size) for a, f in zip(found, units, strict=True)])
         return self._per_answer(rows)
 
     def _per_answer(self, rows: Floats) -> Floats:
-        """Answers are rows; a mean over all records is its row over their public number."""
+        """Each answer is a row; a mean over all records is its row divided by their public number."""
         alone = [(a.recipe.single, a.recipe.is_mean) for a in self.workload.answers]
         return np.array([rows[row] / (self.records if mean else 1) for row, mean in alone if row is not None])
 
     @cached_property
     def request(self) -> str:
-        """The plan's own name: a digest of everything that matters to what is drawn."""
+        """The plan's identifier: a digest of everything that matters to what is drawn."""
         return digest_of(
             {
                 "mechanism": "smalldb",
@@ -289,5 +291,5 @@ class SmallDbFacts(Facts):
 
 
 def scales_of(scale: float, weights: tuple[int, ...]) -> list[float]:
-    """Per row s / w, rounded down: so the loss is rounded up."""
+    """Return s / w per row, rounded down, so that the loss is rounded up."""
     return [round_down(Fraction(scale) / w) for w in weights]

@@ -1,4 +1,4 @@
-"""What synthetic histograms share, and which method is expected to be better.
+"""The common parts of synthetic histograms, and the choice of the method with the least expected error.
 
 In reading order: `histogram_answers`, `synthetic_data`, `tried_out`, `plan`.
 """

@@ -1,10 +1,10 @@
-"""Answers of a synthetic histogram in floats, and the way back to cells, without ever building the rows K x N.
+"""Answers of a synthetic histogram in floats, and the transposed map, without building the K x N matrix.
 
-`answers(y)` is A y and `back(r)` is A' r for the rows A of a workload on its grid.  Tables are summed out of the
-histogram attribute by attribute, each sum shared by all tables that need it; ranges and prefixes are a small matrix
-over their attribute; explicit rows are themselves.  Where all rows together are small, they are one matrix.
+`answers(y)` is A y and `back(r)` is A' r, for the rows A of a workload on its grid. Tables are summed out of the
+histogram attribute by attribute, and tables share intermediate sums. Ranges and prefixes are a small matrix over their
+attribute. Explicit rows are stored as they are. If all rows together are small, they are one matrix.
 
-Nothing here touches data: y is public, so its answers may be rounded in any way.
+No data is used here: y is public, so its answers may be rounded in any way.
 """
 
 import math
@@ -21,14 +21,14 @@ from dxprivacy.universe.blocks import AlongAxis, Block, Explicit, Factor, OneHot
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 
-# -- Making records needs a number for each possible one: which attributes count, and what is refused as too large -----
+# -- The universe of synthetic records: which attributes count, and the largest size -----------------------------------
 
 
 MOST_CELLS = 1 << 28
 
 
 def asked_universe(workload: Workload) -> Universe:
-    """The universe of the attributes that some query touches: the others tell nothing about the answers.
+    """Return the universe of the attributes that some query touches; the others do not affect the answers.
 
     >>> from dxprivacy.queries.asking import gather
     >>> from dxprivacy.universe.attributes.integers import Integers
@@ -44,9 +44,9 @@ def asked_universe(workload: Workload) -> Universe:
 
 
 def require_all_cells(universe: Universe, what: str, *, asked: Universe | None = None, most: int = MOST_CELLS) -> None:
-    """Refuse a universe of too many possible records, and say which attributes make it so large.
+    """Refuse a universe of too many possible records, and name the attributes that make it so large.
 
-    `asked` are the attributes that count, where these are not all of them.
+    `asked` is the universe of the attributes that count, if they are not all.
     """
     counted = universe if asked is None else asked
     if counted.cells <= most:
@@ -72,21 +72,21 @@ def require_all_cells(universe: Universe, what: str, *, asked: Universe | None =
 
 Axes = tuple[int, ...]
 
-DENSE_ENTRIES = 1 << 21  # so many of K x N are cheaper as one matrix
+DENSE_ENTRIES = 1 << 21  # up to this many entries, K x N is cheaper as one matrix
 _PIECE = 1 << 22
 _LONG = 64
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerLine:
-    """One row: the cells that it counts, in order, and how often each."""
+    """One row: the possible records that it counts, in order, with weights."""
 
     cells: Ints
     weights: Floats
 
 
 class Projection:
-    """The rows of a workload as a map between histograms and answers.
+    """The rows of a workload as a linear map from histograms to answers.
 
     >>> from dxprivacy.queries.asking import gather
     >>> rows = Projection(gather([[1, 1, 0], [0, 2, 1]]).on(Universe.listed("abc")))
@@ -96,7 +96,7 @@ class Projection:
 
     def __init__(self, workload: Workload) -> None:
         self.workload, self.universe = workload, workload.universe
-        self.cells = self.universe.cells  # `absent` is nobody's cell: nothing counts it
+        self.cells = self.universe.cells  # `absent` is left out: no row counts it
         if workload.rows * self.cells <= DENSE_ENTRIES:
             self._parts: tuple[_AnswerPart, ...] = (_Columns(self.universe, workload.dense()),)
         else:
@@ -104,12 +104,12 @@ class Projection:
         self._tables = _Tables(self.universe, {part.axes for part in self._parts})
 
     def answers(self, y: Floats) -> Floats:
-        """A y, in steps of the grid."""
+        """Return A y, in steps of the grid."""
         tables = self._tables.down(y)
         return np.concatenate([part.answers(tables[part.axes]) for part in self._parts])
 
     def back(self, residuals: Floats) -> Floats:
-        """A' r: what a number for each row means for each cell."""
+        """Return A' r: the transposed map."""
         sums: dict[Axes, Floats] = {}
         start = 0
         for part in self._parts:
@@ -119,7 +119,7 @@ class Projection:
         return self._tables.up(sums)
 
     def line(self, row: int) -> AnswerLine:
-        """One row by itself."""
+        """Return one row by itself."""
         block = self.workload.row(row).blocks[0]
         if isinstance(block, OneHot):
             return _product_line(self.universe, {axis: f.values for axis, f in block.factors.items()})
@@ -131,10 +131,11 @@ class Projection:
 
 
 class _Tables:
-    """Which tables to sum out of which: attributes leave in a fixed order, the largest first, so that sums are shared.
+    """The order in which tables are summed out of one another: attributes leave in a fixed order, the largest first.
 
-    A table's parent has one attribute more.  The order makes all tables that lack the same first attributes children of
-    one small table: twenty 3-way tables of six attributes take four passes over the cells, not twenty.
+    A table's parent has one attribute more. By this order, tables that lack the same first attributes are children of
+    one small table, so sums are shared: twenty 3-way tables of six attributes take four passes over the histogram, not
+    twenty.
     """
 
     def __init__(self, universe: Universe, wanted: set[Axes]) -> None:
@@ -153,14 +154,14 @@ class _Tables:
         self._steps = sorted(parents.items(), key=lambda step: -len(step[0]))
 
     def down(self, y: Floats) -> dict[Axes, Floats]:
-        """All tables of a histogram."""
+        """Return all tables of a histogram."""
         found = {self.every: y.reshape(self.universe.shape)}
         for axes, (parent, position) in self._steps:
             found[axes] = _sum_out(found[parent], position)
         return found
 
     def up(self, sums: dict[Axes, Floats]) -> Floats:
-        """The same backwards: each table is added to all cells that it counts."""
+        """The transposed map: add each table to all possible records that it counts."""
         found = dict(sums)
         for axes, (parent, position) in reversed(self._steps):
             if axes not in found:
@@ -173,7 +174,7 @@ class _Tables:
 
 
 def _sum_out(table: Floats, position: int) -> Floats:
-    """One attribute less; as a product with ones, or by einsum: numpy's own sum along short axes is far slower."""
+    """Sum out one attribute, as a product with ones or by einsum: numpy's own sum along short axes is far slower."""
     shape = table.shape
     before, size = math.prod(shape[:position]), shape[position]
     box = table.reshape(before, size, -1)
@@ -182,18 +183,18 @@ def _sum_out(table: Floats, position: int) -> Floats:
 
 
 class _AnswerPart(ABC):
-    """The rows of one block, as a map from a table over its attributes."""
+    """The rows of one block, as a linear map from a table over its attributes."""
 
     axes: Axes
     rows: int
 
     @abstractmethod
     def answers(self, table: Floats) -> Floats:
-        """The rows' answers."""
+        """Return the rows' answers."""
 
     @abstractmethod
     def spread(self, residuals: Floats) -> Floats:
-        """The transposed map."""
+        """Return the transposed map."""
 
 
 class _AnswerTable(_AnswerPart):
@@ -205,7 +206,7 @@ class _AnswerTable(_AnswerPart):
         self._folds = [_Fold(block.factors[axis], sizes[axis]) for axis in self.axes]
 
     def answers(self, table: Floats) -> Floats:
-        """Each attribute's values into its groups."""
+        """Fold each attribute's values into its groups."""
         for position, fold in enumerate(self._folds):
             table = fold.fold(table, position)
         return table.reshape(-1)
@@ -218,7 +219,7 @@ class _AnswerTable(_AnswerPart):
 
 
 class _Fold:
-    """One attribute's values into groups, with weights; most often each value is its own group."""
+    """Sum one attribute's values into groups, with weights; most often each value is its own group."""
 
     def __init__(self, factor: Factor, groups: int) -> None:
         self.groups = groups
@@ -270,7 +271,7 @@ class _Small(_AnswerPart):
         self._matrix = block.matrix.astype(np.float64)
 
     def answers(self, table: Floats) -> Floats:
-        """Matrix times the attribute's own histogram."""
+        """The matrix times the attribute's own histogram."""
         return np.asarray(self._matrix @ table)
 
     def spread(self, residuals: Floats) -> Floats:
@@ -278,7 +279,7 @@ class _Small(_AnswerPart):
 
 
 class _Columns(_AnswerPart):
-    """A matrix over all cells, dense or sparse."""
+    """A matrix over all possible records, dense or sparse."""
 
     def __init__(self, universe: Universe, matrix: Any) -> None:
         self.axes = tuple(range(len(universe.shape)))
@@ -298,7 +299,7 @@ class _Columns(_AnswerPart):
 
 
 class _Any(_AnswerPart):
-    """Rows of which nothing is known but their columns, a few cells at a time."""
+    """Rows of any other block, computed from their columns in pieces."""
 
     def __init__(self, block: Block) -> None:
         self.block, self.rows = block, block.rows
@@ -327,7 +328,7 @@ def _part(block: Block) -> _AnswerPart:
 
 
 def _product_line(universe: Universe, values: dict[int, Ints]) -> AnswerLine:
-    """A row that is a product over attributes: its cells are a box of strides."""
+    """A row that is a product over attributes, as strided record numbers."""
     cells, weights = np.zeros(1, dtype=np.int64), np.ones(1)
     for axis, (size, stride) in enumerate(zip(universe.shape, universe.strides, strict=True)):
         at = np.flatnonzero(values[axis]) if axis in values else np.arange(size, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""A plan for synthetic data: by which method, with what expected error, before anything is spent.
+"""Plans for synthetic data: the method and its expected error, before anything is spent.
 
-Every method is one entry of `_MAKERS`: what it needs and how it plans.  `auto` tries out those that apply on made-up
-tables and takes the one that is expected to be better.
+Every method is one entry of `_MAKERS`: its requirements and its planning function. `auto` simulates those that apply on
+made-up tables, and takes the one with the least expected error.
 """
 
 from collections.abc import Callable
@@ -32,13 +32,13 @@ from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import OneLine, digits, percent
 
-_NO_BETTER = 0.995  # of the error of guessing uniformly, which prints as 100 %
-TRIED_ROUNDS = ((40, 80), (10,))  # beside the usual number
+_NO_BETTER = 0.995  # of the error of guessing uniformly; larger ones print as 100 %
+TRIED_ROUNDS = ((40, 80), (10,))  # in addition to the default number
 
 
 @dataclass(frozen=True, eq=False)
 class SynthesisPlan(OneLine):
-    """How synthetic data will be made; `made` is the certified plan of the method.
+    """A plan for synthetic data; `made` is the certified plan of the method.
 
     >>> import dxprivacy as dx
     >>> dx.plan_synthesis([[1, 1, 0, 0], [0, 1, 1, 0]], dx.metrics.constant(4, 1), n_records=1000).method
@@ -51,14 +51,16 @@ class SynthesisPlan(OneLine):
 
     @property
     def name(self) -> str:
-        """That of the method's plan."""
+        """The name of the method's plan."""
         return self.made.name
 
     def in_short(self) -> str:
         return f"{self.method}, {self.made.in_short()}"
 
     def uninformative(self) -> str:
-        """Say in words if the records would be uninformative (spread evenly, or a constant); else empty."""
+        """Return a warning if the records would be uninformative (no better than uniform or constant);
+        otherwise empty.
+        """
         error = self.expected.errors.get(self.method)
         if error is not None and error >= _NO_BETTER:
             even = "records spread evenly over all that is possible would be as good"
@@ -66,7 +68,7 @@ class SynthesisPlan(OneLine):
         return self.made.uninformative()
 
     def run(self, counts: object, *, noise: Noise | None = None, progress: Progress | None = None) -> Synthetic:
-        """The researcher's view: carry it out on a histogram, without a ledger."""
+        """Execute on a histogram, without a ledger (for researchers)."""
         return self.made.by_hand(counts, noise=noise, progress=progress).synthetic
 
     def __str__(self) -> str:
@@ -75,7 +77,7 @@ class SynthesisPlan(OneLine):
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What is to be planned, and all options; a method takes what it knows."""
+    """The planning problem with all options; each method uses those that it knows."""
 
     queries: Stack
     workload: Workload
@@ -97,12 +99,12 @@ class _Task:
 
     @cached_property
     def trial(self) -> Trial | None:
-        """Made-up tables of the public size; none where that is private."""
+        """Made-up tables of the public size; None if the size is private."""
         return self._trial(self.workload)
 
     @cached_property
     def trial_of_asked(self) -> Trial | None:
-        """The same over the attributes that are asked about."""
+        """The same, over the attributes that are asked about."""
         return self.trial if self.asked is self.workload.universe else self._trial(self.queries.on(self.asked))
 
     def _trial(self, workload: Workload) -> Trial | None:
@@ -112,11 +114,11 @@ class _Task:
 
 
 Planned = tuple[DirectFit | MwemPlan | SmallDbPlan, float | None, tuple[str, ...]]
-"""A plan, its expected error as a part of guessing uniformly, where it was tried out, and notes."""
+"""A plan, its expected error as a fraction of that of guessing uniformly (None if not simulated), and notes."""
 
 
 def _by_mwem(task: _Task) -> Planned:
-    """MWEM; where nobody says how many rounds, the number that does best on the made-up tables."""
+    """MWEM; if the number of rounds is not given, the one that does best on the made-up tables."""
 
     def of(rounds: int | str | None) -> MwemPlan:
         return plan_mwem(
@@ -162,7 +164,7 @@ def _by_direct(task: _Task) -> Planned:
 
 
 def _by_smalldb(task: _Task) -> Planned:
-    """A small database, of the size with the least error that can be drawn."""
+    """A small database, of the size with the least error bound among those that can be drawn."""
     plan = make_smalldb(
         task.queries, task.metric, n_records=task.records or 0, alpha=None, budget=task.budget, spent=task.spent,
         title=task.title, dataset=task.dataset,
@@ -176,7 +178,7 @@ _MAKERS: dict[str, Callable[[_Task], Planned]] = {
     "smalldb": _by_smalldb,
 }
 METHODS = ("auto", *_MAKERS)
-_TRIED = ("direct", "mwem")  # `auto` chooses between these; a small database is drawn for whoever asks for one
+_TRIED = ("direct", "mwem")  # `auto` compares these; a small database is drawn only on request
 
 
 def plan_synthesis(
@@ -194,11 +196,11 @@ def plan_synthesis(
     title: str = "",
     dataset: str = "",
 ) -> SynthesisPlan:
-    """How to make synthetic data for these queries; costs nothing and sees no data.
+    """Plan synthetic data for these queries; spends nothing and reads no data.
 
-    `records` is the public number of records, None where it is private.  `auto` takes the method that is expected to
-    be better; `rounds`, `passes` and `start` are MWEM's.  `spent` is what was released before (such as
-    `ledger.spent`): the plan then fits beside it on every pair.
+    `n_records` is the public number of records, None if it is private. `auto` takes the method with the least expected
+    error; `rounds`, `passes` and `start` are MWEM's. `spent` is what was released before (such as `ledger.spent`); the
+    plan then fits next to it on every pair.
 
     >>> from dxprivacy import metrics
     >>> plan = plan_synthesis([[1, 1, 0, 0], [0, 1, 1, 0]], metrics.constant(4, 1), n_records=1000)
@@ -228,7 +230,7 @@ def plan_synthesis(
         )
     if workload.proportional:
         raise QueryError(
-            "synthetic records are rows, of nobody: people cannot be counted in them",
+            "synthetic records are rows and belong to no person: people cannot be counted in them",
             hints=[("count …", "counts rows"), ("dxp plan …", "answers about people, with noise")],
         )
     task = _Task(
@@ -256,7 +258,7 @@ def plan_synthesis(
 
 
 def _best(task: _Task, *, private: bool) -> SynthesisPlan:
-    """The method with the least expected error; what does not apply says why."""
+    """The method with the least expected error; notes give the reason for each that does not apply."""
     if private:
         made, *_ = _by_direct(task)
         note = "direct: the number of records is private, and the other methods need it"

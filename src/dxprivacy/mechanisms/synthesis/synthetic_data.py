@@ -1,4 +1,4 @@
-"""A synthetic histogram: what came out, from what, and at what cost.  It holds released numbers only."""
+"""Synthetic histograms with their origin and cost. They hold released numbers only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from dxprivacy.wording import plural, repr_of_half_built
 
 @dataclass(frozen=True)
 class Measurement:
-    """One noisy answer as it was released: which row, its number on the grid, and the scale of its noise."""
+    """One released noisy answer: its row, its number on the grid, and the scale of its noise."""
 
     row: int
     label: str
@@ -33,11 +33,10 @@ class Measurement:
 @repr_of_half_built
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Synthetic:
-    """A histogram in floats over all possible records, of `records` records where that number is public.
+    """A float histogram over all possible records, of `records` records if that number is public.
 
-    A direct fit leaves out attributes that no query asks about: `universe` has the others.
-
-    `cost` is what making it spent, pair by pair; everything in here follows from released numbers.
+    A direct fit leaves out attributes that no query asks about: `universe` has only the others. `cost` is what making
+    it spent, pair by pair; everything here follows from released numbers.
 
     >>> import dxprivacy as dx
     >>> made = dx.direct([[1, 1, 0, 0], [0, 1, 1, 0]], dx.metrics.constant(4, 1), [100, 200, 300, 400])
@@ -57,7 +56,7 @@ class Synthetic:
     fit: Mapping[str, Any] | None = None  # of a direct fit: misfit and gap per noisy count, steps, converged
 
     def answers(self, *queries: Any) -> Floats:
-        """What the histogram answers, in the queries' units; without arguments to the queries it was made for."""
+        """Return the histogram's answers in the queries' units; by default to the queries that it was made for."""
         workload = gather(*queries).on(self.universe) if queries else self.workload
         return answers_of(workload, Projection(workload).answers(self.histogram), float(self.histogram.sum()))
 
@@ -67,7 +66,7 @@ class Synthetic:
 
 
 def answers_of(workload: Workload, rows: Floats, records: float) -> Floats:
-    """Answers in their units, from the rows' numbers on the grid.
+    """Return answers in their units, from the rows' numbers on the grid.
 
     >>> from dxprivacy.universe.attributes.integers import Integers
     >>> u = Universe([Integers(name="age", low=1, high=3, has_other=False)])
@@ -81,12 +80,12 @@ def answers_of(workload: Workload, rows: Floats, records: float) -> Floats:
     return np.array([answer.recipe.value(numbers, records) for answer in workload.answers])
 
 
-# -- What every way to synthetic records hands on: a histogram, and what was released of each answer -------------------
+# -- The common outcome of all methods: a histogram, and the released part of each answer ------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A synthetic histogram, one released row for each answer where there is one, and what a report says besides."""
+    """A synthetic histogram, the released row of each answer if there is one, and further facts for a report."""
 
     synthetic: Synthetic
     released: Sequence[Row | None] = field(repr=False)
@@ -94,13 +93,14 @@ class Made:
     release: Release | None = field(default=None, repr=False)  # of a direct fit
 
 
-# -- Measurements of single rows as released answers with intervals: what a report compares synthetic answers with -----
+# -- Measurements of single rows as released answers with intervals, to compare synthetic answers with -----------------
 
 
 def measured_rows(workload: Workload, measurements: Sequence[Measurement], records: int) -> list[Row | None]:
-    """For each answer its released value and interval; None where one of its rows was never measured.
+    """Return each answer's released value and interval; None if one of its rows was never measured.
 
-    A row that was measured several times has the mean of its measurements, and the interval of one: wide enough.
+    A row that was measured several times has the mean of its measurements and the interval of one, which is wide
+    enough.
 
     >>> from dxprivacy.queries.asking import count
     >>> from dxprivacy.universe.universe import Universe
@@ -130,7 +130,7 @@ def measured_rows(workload: Workload, measurements: Sequence[Measurement], recor
 
 
 def bounded_rows(workload: Workload, answers: Floats, bounds: Floats) -> list[Row | None]:
-    """Answers that are right within bounds, all together 95 % of the time, as released answers with intervals."""
+    """Return answers with error bounds, which hold together 95 % of the time, as released answers with intervals."""
     out: list[Row | None] = []
     for answer, value, bound in zip(workload.answers, answers.tolist(), bounds.tolist(), strict=True):
         title, ends = workload.titles[answer.query], (value - bound, value + bound)

@@ -1,8 +1,9 @@
-"""Which method is expected to be better, before anything is spent: tried out on tables that are drawn without data.
+"""Simulate the methods on tables drawn without data, to predict which has the least error.
 
-Both methods run with ordinary random numbers on a few made-up tables of the public size: mixtures of skewed products,
-and unrelated cells.  What counts is the mean absolute error per row, each row measured by its range, against that of
-guessing uniformly.  Seeds are fixed, so the same plan always expects the same; real data may of course differ.
+Both methods run with ordinary random numbers on a few made-up tables of the public size: mixtures of skewed product
+distributions, some with independent perturbations. The score is the mean absolute error per row, relative to the row's
+range, compared with that of guessing uniformly. Seeds are fixed, so the same plan always has the same expected error;
+real data may differ.
 """
 
 from collections.abc import Sequence
@@ -28,45 +29,45 @@ from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import percent
 
-# -- Ordinary random numbers from a seed in place of exact noise: for made-up tables only, never for data --------------
+# -- Seeded random numbers in place of exact noise: for made-up tables only, never for data ----------------------------
 
 
 class SimulatedNoise:
-    """Noise from a seed, in floats: for simulated data only."""
+    """Seeded float noise, for simulated data only."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
 
     def laplace(self, scales: Floats) -> Ints:
-        """Discrete Laplace: the difference of two geometric numbers."""
+        """Return discrete Laplace noise as the difference of two geometric numbers."""
         p = -np.expm1(-1.0 / np.where(scales > 0, scales, 1.0))
         two = self._rng.geometric(p, (2, len(p)))
         return np.where(scales > 0, two[0] - two[1], 0).astype(np.int64)
 
     def together(self, family: DrawnBlockMax) -> Ints:
-        """From ordinary random bytes."""
+        """Sample with ordinary random bytes."""
         return family.draw(self.entropy)
 
     def select(self, scores: Ints, scales: Floats, *, flip: bool = False) -> int:
-        """The largest of scores / (2 scales) with Gumbel noise: the exponential mechanism; or exponential, flipped."""
+        """Return the largest of scores / (2 scales) plus Gumbel noise, or exponential noise for permute-and-flip."""
         noise = self._rng.exponential(size=len(scores)) if flip else self._rng.gumbel(size=len(scores))
         return int((scores / (2.0 * scales) + noise).argmax())
 
     def entropy(self, count: int) -> bytes:
-        """Ordinary random bytes."""
+        """Return ordinary random bytes."""
         return self._rng.bytes(count)
 
 
-# -- Which method is expected to be better, before anything is spent ---------------------------------------------------
+# -- Expected errors of the methods, before anything is spent ----------------------------------------------------------
 
 
-SMALL_CELLS = 50_000  # up to here methods are tried out on several tables
+SMALL_CELLS = 50_000  # up to this size, methods are simulated on several tables
 _CLUSTERS = 3
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """Expected errors, as parts of the error of guessing uniformly, by method; and what else there is to say."""
+    """Expected errors by method, as fractions of the error of guessing uniformly, and notes."""
 
     errors: dict[str, float]
     notes: tuple[str, ...] = field(default=())
@@ -85,7 +86,7 @@ class Expectation:
 
 
 def _about(part: float) -> str:
-    """Two digits are more than simulations on made-up tables can tell."""
+    """Two digits, because simulations on made-up tables are not more accurate."""
     return percent(float(f"{part:.2g}")) if part >= 0.001 else "less than 0.1 %"
 
 
@@ -94,14 +95,14 @@ def _given(table: Histogram) -> Histogram:
 
 
 class _Unpaid:
-    """Made-up tables cost nothing."""
+    """Spending for made-up tables, which costs nothing."""
 
     def step(self, cost: StepCost, queries: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:  # noqa: ARG002
         return act(NOWHERE)
 
 
 def made_up_tables(universe: Universe, records: int, count: int) -> list[Ints]:
-    """Tables of so many records, the same every time: mixtures of skewed products, every other one with loose cells.
+    """Return tables of `records` records, the same every time: mixtures of skewed products, every other one perturbed.
 
     >>> [int(t.sum()) for t in made_up_tables(Universe.listed("abc"), 100, 2)]
     [100, 100]
@@ -124,7 +125,7 @@ def made_up_tables(universe: Universe, records: int, count: int) -> list[Ints]:
 
 
 class Trial:
-    """A few made-up tables and what guessing uniformly gets wrong about them."""
+    """A few made-up tables, and the error of guessing uniformly on them."""
 
     def __init__(self, workload: Workload, records: int, tables: int) -> None:
         self.workload, self.records = workload, records
@@ -136,7 +137,7 @@ class Trial:
         self.uniform = self.error([np.full(cells, records / cells)] * tables)
 
     def error(self, histograms: Sequence[Floats]) -> float:
-        """The mean error per row of one histogram for each table."""
+        """Return the mean error per row, given one histogram for each table."""
         return float(np.mean([self._off(y, t) for y, t in zip(histograms, self.tables, strict=False)]))
 
     def _off(self, y: Floats, table: Histogram) -> float:
@@ -144,11 +145,13 @@ class Trial:
         return float(np.abs(off * self._weights).sum() / max(np.count_nonzero(self._weights), 1))
 
     def part(self, error: float) -> float:
-        """An error as a part of that of guessing uniformly."""
+        """Return an error as a fraction of that of guessing uniformly."""
         return error / self.uniform if self.uniform > 0 else 1.0
 
     def mwem(self, plan: MwemPlan, watch: Watch) -> float:
-        """What MWEM would get wrong, as a part of guessing; infinite where the time was not enough for one run."""
+        """Return MWEM's error as a fraction of guessing; the first table is always run, further ones while time is
+        left.
+        """
         found: list[Floats] = []
         for seed, table in enumerate(self.tables):
             if watch.over and found:
@@ -159,7 +162,7 @@ class Trial:
         return self.part(self.error(found))
 
     def direct(self, plan: Plan) -> tuple[float, bool]:
-        """What the same direct fit gets wrong, as a part of guessing, and whether it converged."""
+        """Return the direct fit's error as a fraction of guessing, and whether it converged."""
         counted = over_asked(plan)[1]
         scales = np.asarray(plan.scales)
         found = []

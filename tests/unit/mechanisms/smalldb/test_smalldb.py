@@ -45,7 +45,7 @@ def test_routes_are_decided_from_public_numbers():
     assert way(10_000, 40, 500, 9.0) == "rejection"
     with pytest.raises(TooLarge, match="Nothing spent"):
         way(10_000, 40, 500, 11.0)
-    with pytest.raises(TooLarge, match="no small database"):
+    with pytest.raises(TooLarge, match="too many for a small database"):
         way(2, 30_000, 1, 1.0)
     with pytest.raises(TooLarge):
         way(3, 1_900, 3, 1e6)  # few candidates, but in too many chunks

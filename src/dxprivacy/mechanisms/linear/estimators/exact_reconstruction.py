@@ -1,10 +1,10 @@
-"""The way back from counted rows in exact numbers, so that a file can carry it and anybody can check it by products.
+"""Estimators in exact numbers, which a file can carry and a verifier can check by multiplication alone.
 
-Floats propose R~ and r~ (`least_squares`).  Rounded to multiples of 2^-30 they miss R B + r 1' = W by a little; that is
-made good, exactly, along independent rows of B and the total, whose inverse has small whole numbers over one
-denominator in all strategies that count zeros and ones.  Then R B + r 1' = W holds in whole numbers, so that the
-estimate R noisy + r n is unbiased to the last digit, and R differs from R~ only by what multiplies the noise.  Where
-the numbers are not small, or too many, there is nothing to carry.
+Floats propose R~ and r~ (`least_squares`). Rounded to multiples of 2^-30, they miss R B + r 1' = W by a little. The
+residual is corrected exactly along independent rows of B and the total. Their inverse has small integers over one
+denominator in all strategies that count zeros and ones. Then R B + r 1' = W holds in integers, so that the estimate R
+noisy + r n is exactly unbiased, and R differs from R~ only in the weights of the noise. If the numbers are too large or
+too many, the file carries no estimator.
 """
 
 import math
@@ -20,17 +20,19 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.optimize.pair_constraints import directions
 
 MOST_ENTRIES = 200_000
-MOST_PRODUCTS = 20_000_000  # to check it again, from cell to cell
-MOST_NUMBERS = 200_000_000  # asked rows x counted rows x cells: about a second, and no large matrix
+MOST_PRODUCTS = 20_000_000  # products to check it, from record to record
+MOST_NUMBERS = 200_000_000  # workload rows x measured rows x records: about a second, and no large matrix
 _BITS = 30
 _LARGEST = 1 << 62
-_FINEST = 1 << 20  # of the denominators of an inverse
+_FINEST = 1 << 20  # largest denominator of an inverse
 _NEAR = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class WayBack:
-    """R and r over one denominator: row i of what was asked is (sum of its entries times noisy + constant n) / it."""
+    """R and r over one denominator: workload row i is (sum of its entries times noisy + its constant times n) /
+    denominator.
+    """
 
     denominator: int
     rows: tuple[int, ...]
@@ -39,26 +41,26 @@ class WayBack:
     constants: tuple[int, ...]
 
     def estimate(self, noisy: Sequence[int], records: int) -> list[Fraction]:
-        """The rows that were asked for, without any rounding."""
+        """Return the workload rows without rounding."""
         sums = [c * records for c in self.constants]
         for row, column, entry in zip(self.rows, self.columns, self.entries, strict=True):
             sums[row] += entry * noisy[column]
         return [Fraction(x, self.denominator) for x in sums]
 
     def variances(self, noises: Floats) -> Floats:
-        """Per row that was asked for, of noises of these variances in the counted rows."""
+        """Return the variance of each workload row, given the noise variances of the measured rows."""
         out = np.zeros(len(self.constants))
         weights = np.array(self.entries, dtype=np.float64) / self.denominator
         np.add.at(out, np.array(self.rows, dtype=np.int64), weights**2 * noises[list(self.columns)])
         return out
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the JSON form."""
         return {name: list(x) if isinstance(x, tuple) else x for name, x in vars(self).items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], asked: int, counted: int) -> "WayBack":
-        """Back from JSON; that it tells the asked rows is checked by whoever uses it."""
+        """Load from JSON. Callers must check that it reconstructs the workload."""
         if set(data) != {"denominator", "rows", "columns", "entries", "constants"}:
             raise ValueError("reconstruction")
         lists = {name: tuple(data[name]) for name in ("rows", "columns", "entries", "constants")}
@@ -71,7 +73,7 @@ class WayBack:
         if not all(0 <= r < asked and 0 <= c < counted for r, c in zip(rows, columns, strict=True)):
             raise ValueError("reconstruction")
         places = list(zip(rows, columns, strict=True))
-        # Each place once and in order: an entry in parts would hide its variance.
+        # Each position once and in order: an entry split in two would understate its variance.
         if any(a >= b for a, b in pairwise(places)) or 0 in lists["entries"]:
             raise ValueError("reconstruction")
         return cls(data["denominator"], **lists)
@@ -79,7 +81,7 @@ class WayBack:
 
 @dataclass(frozen=True, eq=False)
 class SolvedPiece:
-    """A component: its rows over the cells that they tell apart, and R~ and r~ from floats."""
+    """A component: its rows over the records that they separate, and R~ and r~ in floats."""
 
     asked_rows: Ints
     counted_rows: Ints
@@ -91,9 +93,9 @@ class SolvedPiece:
 
 
 def exact_way_back(pieces: Sequence[SolvedPiece], base: Ints) -> WayBack | None:
-    """All components together; `base` has the rows' numbers where they are the same for all cells.
+    """Return the exact estimator of all components; `base` holds the entries of constant rows.
 
-    None where a component has no exact one that is small.
+    None if some component has no exact estimator with small numbers.
     """
     found = [_exact(piece) for piece in pieces]
     kept = [one for one in found if one is not None]
@@ -121,7 +123,7 @@ def exact_way_back(pieces: Sequence[SolvedPiece], base: Ints) -> WayBack | None:
 
 
 def tells(given: WayBack, pieces: Sequence[SolvedPiece], base: Ints) -> bool:
-    """Whether R B + r 1' = W, with every row from its own component, and exact ones from exact rows only."""
+    """Whether R B + r 1' = W, where every row uses only its own component, and constant rows use no measured row."""
     left = set(range(len(base)))
     dense = {row: {0: c} for row, c in enumerate(given.constants)}
     for row, column, entry in zip(given.rows, given.columns, given.entries, strict=True):
@@ -141,8 +143,8 @@ def tells(given: WayBack, pieces: Sequence[SolvedPiece], base: Ints) -> bool:
 
 
 def _is_product(whole: Any, rows: Ints, times: int, wanted: Ints) -> bool:
-    """In 64 bits where nothing can leave them, otherwise in whole numbers without end."""
-    small = whole.astype(np.int64)  # files hold nothing beyond 2^62
+    """Whether `whole @ rows == times * wanted`; in 64 bits if nothing can overflow, otherwise in Python integers."""
+    small = whole.astype(np.int64)  # files hold no larger integers
     if _fits(small, rows) and float(times) * float(np.abs(wanted).max(initial=0)) < _LARGEST:
         return bool((small @ rows == times * wanted).all())
     return bool((whole.dot(rows.astype(object)) == times * wanted.astype(object)).all())
@@ -154,9 +156,9 @@ def _with_total(piece: SolvedPiece) -> Ints:
 
 
 def _exact(piece: SolvedPiece) -> tuple[int, Ints] | None:
-    """The denominator, and whole numbers X with X [1; B] = denominator W."""
+    """Return the denominator, and integers X with X [1; B] = denominator W."""
     rows = _with_total(piece)
-    order = np.argsort(piece.noises > 0, kind="stable")  # the total and exact rows first
+    order = np.argsort(piece.noises > 0, kind="stable")  # the total and noise-free rows first
     exact = 1 + int((piece.noises == 0).sum())
     ordered = np.concatenate([[0], 1 + order])
     weights = 1 / np.sqrt(piece.noises[order[exact - 1 :]])
@@ -184,7 +186,7 @@ def _exact(piece: SolvedPiece) -> tuple[int, Ints] | None:
 
 
 def _inverse(rows: Ints) -> tuple[Ints, Ints, int] | None:
-    """Columns on which independent rows are a square, its inverse in whole numbers, and their denominator."""
+    """Return columns on which independent rows are a square matrix, its inverse in integers, and their denominator."""
     from scipy.linalg import qr
 
     if not len(rows):
@@ -210,12 +212,12 @@ def _inverse(rows: Ints) -> tuple[Ints, Ints, int] | None:
 
 
 def _fits(left: Ints, right: Ints) -> bool:
-    """Whether no sum of products can leave 63 bits."""
+    """Whether no sum of products can overflow 63 bits."""
     return float(np.abs(left).sum(axis=1).max(initial=0)) * float(np.abs(right).max(initial=0)) < _LARGEST
 
 
 def _products(pieces: Sequence[SolvedPiece], kept: Sequence[tuple[int, Ints]]) -> int:
-    """How many products it takes to check, going from cell to cell and looking at what changes."""
+    """The number of products of a check that goes from record to record and uses only changed entries."""
     total = 0
     for piece, (_, whole) in zip(pieces, kept, strict=True):
         changes = (np.diff(piece.counted, axis=1) != 0).sum(axis=1)

@@ -1,10 +1,11 @@
-"""Counts whose noise agrees with itself: rows nested in one another, drawn together, added up to what was asked.
+"""Hierarchical counts with k-norm noise, drawn together; the workload consists of sums of their bins.
 
-Release B x + B z, with z whole on the cells, sum z = 0 (the number of records is public), and P(z) proportional to
-exp(-sum_k |B_k z| / s_k).  The factor that makes it a probability does not depend on x, so that replacing a record i by
-j changes the probability of any output by at most exp(sum_k |B_ki - B_kj| / s_k): the loss of independent Laplace noise
-of these scales, the same cost, certificate and entry in a ledger (the K-norm mechanism of the norm sum |B_k z| / s_k).
-B counts every cell by itself, so the norm is one.  Each query is a sum of noisy cells: whole, and all agree.
+Release B x + B z, where z is integer on the bins, sum z = 0 (the number of records is public), and P(z) is proportional
+to exp(-sum_k |B_k z| / s_k). The normalizing factor does not depend on x. So replacing a record i by j changes the
+probability of any output by at most exp(sum_k |B_ki - B_kj| / s_k). That is the loss of independent Laplace noise of
+these scales, with the same cost, certificate and ledger entry (the K-norm mechanism of the norm sum |B_k z| / s_k). B
+counts every bin by itself, so this is a norm. Each query is a sum of noisy bins, so answers are integers and
+consistent.
 """
 
 import math
@@ -43,7 +44,7 @@ from dxprivacy.universe.blocks import Block
 from dxprivacy.universe.hierarchy import NOBODY, Nest, nest_of, star_of
 from dxprivacy.universe.workload import Workload
 
-# -- Rows nested in one another, whose noise agrees: what was asked are sums of noisy cells ----------------------------
+# -- Hierarchies of counts: the workload consists of sums of noisy bins ------------------------------------------------
 
 
 MOST_CELLS = 1_500
@@ -52,7 +53,7 @@ _ROOM = 1 << 62
 
 
 class NestedSums(KNormPart):
-    """Rows nested in one another down to single cells."""
+    """Rows that form a hierarchy down to single bins."""
 
     whole = True
 
@@ -61,16 +62,16 @@ class NestedSums(KNormPart):
     ) -> None:
         super().__init__(*numbers)
         if count_representatives([*asked, *counted], axes) > MOST_CELLS:
-            raise NotCertified("too many cells for k-norm noise", hints=['method="optimal"'])
+            raise NotCertified("too many possible records for k-norm noise", hints=['method="optimal"'])
         cells = representatives([*asked, *counted], axes)
         rows = np.vstack([b.columns(cells) for b in counted])
         nest = nest_of(rows)
         if nest is None:
-            raise NotCertified("k-norm noise needs counts that are nested in one another, down to single cells")
+            raise NotCertified("k-norm noise needs a hierarchy of counts, down to single bins")
         self.nest, self._rows = nest, rows == 1
-        self.most = min(max(_LONG / nest.depth, 100.0), 400.0)  # each level of a nest has tables of its own
+        self.most = min(max(_LONG / nest.depth, 100.0), 400.0)  # each level of a hierarchy has its own lookup tables
         self.wanted = np.vstack([np.zeros((0, len(cells)), dtype=np.int64), *(b.columns(cells) for b in asked)])
-        self._places = nest.row[nest.ends]  # of cells among the counted rows
+        self._places = nest.row[nest.ends]  # of bins among the measured rows
 
     @property
     def nests(self) -> Sequence[tuple[Nest, Ints]]:
@@ -81,9 +82,9 @@ class NestedSums(KNormPart):
 
     @cached_property
     def _steps(self) -> list[tuple[int, int]]:
-        """In what steps the noise of each asked row comes, and how far a unit of it moves the row at most.
+        """The grid step of each workload row's noise, and the largest change of the row by one unit of noise.
 
-        The noise adds up to 0, so that of a row's numbers only differences count.
+        The noise adds up to 0, so only differences between a row's entries count.
         """
         apart = self.wanted - self.wanted[:, :1]
         span = self.wanted.max(axis=1) - self.wanted.min(axis=1)
@@ -109,8 +110,9 @@ class NestedSums(KNormPart):
 
     @cached_property
     def _same(self) -> list[int]:
-        """Of each asked row the number of the counted one that has its distribution, but for a factor, or all but
-        it.
+        """For each workload row, the measured row with the same noise distribution up to a factor, or `NOBODY`.
+
+        The measured row counts either the bins with the larger entry or all others.
         """
         places = {k: row for k, row in enumerate(self.nest.row.tolist()) if row != NOBODY}
         sets = {self._rows[row].tobytes(): k for k, row in places.items()}
@@ -122,7 +124,7 @@ class NestedSums(KNormPart):
         return out
 
     def estimates(self, noisy: Ints, scales: Sequence[float], records: int) -> list[Value]:  # noqa: ARG002
-        """Sums of noisy cells, without any rounding."""
+        """Sums of noisy bins, without rounding."""
         cells = noisy[self.counted[self._places]]
         most = int(np.abs(self.wanted).max(initial=0)) * sum(abs(x) for x in cells.tolist())
         wanted = self.wanted if most < _ROOM else self.wanted.astype(object)
@@ -130,16 +132,16 @@ class NestedSums(KNormPart):
 
 
 def _beyond(distribution: Floats) -> tuple[float, ...]:
-    """P(|z| > h) for h = 0, 1, ... of a symmetric distribution on -M .. M."""
+    """Return P(|z| > h) for h = 0, 1, ... of a symmetric distribution on -M .. M."""
     tail = 2 * np.cumsum(distribution[: len(distribution) // 2])[::-1]
     return (*tail.tolist(), 0.0)
 
 
-# -- Rows of a component that keep noise of their own, beside others whose noise agrees --------------------------------
+# -- Components with independent noise, next to others with k-norm noise -----------------------------------------------
 
 
 class Alone(KNormPart):
-    """Rows whose noise is their own, and why; what was asked follows by least squares."""
+    """Rows with independent noise, and the reason; the workload is estimated by least squares."""
 
     whole = False
 
@@ -178,7 +180,7 @@ class Alone(KNormPart):
         return [round(x, DIGITS) if v > 0 else round(x) for x, v in zip(told, spread, strict=True)]
 
 
-# -- Tables that share the noise of their owner's margin: what was asked are means of what they tell -------------------
+# -- Stars: tables that share the noise of their owner's margin; the workload is estimated by weighted means -----------
 
 
 MOST_ROWS = 30_000
@@ -186,12 +188,12 @@ MOST_ROWS = 30_000
 
 @dataclass(frozen=True, eq=False)
 class _OneStar:
-    """A star of a component: the places of its tables among those counted, the margin's first; and its nest."""
+    """A star of a component: the numbers of its tables among the measured ones, margin first, and its hierarchy."""
 
     star: Star
     places: tuple[int, ...]
     nest: Nest
-    rows: Ints  # by their place in the nest: among all counted ones of the plan
+    rows: Ints  # row numbers in the plan, in the order of the hierarchy
 
 
 class Starred(KNormPart):
@@ -209,7 +211,7 @@ class Starred(KNormPart):
     ) -> None:
         super().__init__(*numbers)
         if len(self.counted) > MOST_ROWS:
-            raise NotCertified("too many cells for k-norm noise", hints=['method="matrix"'])
+            raise NotCertified("too many possible records for k-norm noise", hints=['method="matrix"'])
         self._asked, self._counted = asked, counted
         self._sizes = [int(classes_of(blocks, axis).max()) + 1 for axis in axes]
         place = {axis: k for k, axis in enumerate(axes)}
@@ -217,12 +219,12 @@ class Starred(KNormPart):
         self._wanted = [tuple(place[a] for a in t.attributes) for t in asked]
         self._starts = np.cumsum([0] + [b.rows for b in blocks[len(blocks) - len(counted) :]])
         if self._starts[1:].tolist() != np.cumsum([len(t.rows) for t in counted]).tolist():
-            raise NotCertified("k-norm noise of tables needs a row for each cell, and no others")
+            raise NotCertified("k-norm noise of tables needs a row for each bin, and no others")
         self.stars = [self._star(places) for places in self._places()]
         self._solved: tuple[tuple[float, ...], Reconstruction] | None = None
 
     def _places(self) -> list[list[int]]:
-        """Which tables are a star: a margin opens it."""
+        """The tables of each star; a one-attribute table (the margin) starts a star."""
         out: list[list[int]] = []
         for k, table in enumerate(self._tables):
             if len(table.attributes) == 1:
@@ -230,7 +232,7 @@ class Starred(KNormPart):
             elif out and self._tables[out[-1][0]].attributes[0] in table.attributes:
                 out[-1].append(k)
             else:
-                raise NotCertified("k-norm noise needs tables behind the margin that they share")
+                raise NotCertified("k-norm noise needs every table after the margin that it shares")
         return out
 
     def _star(self, places: Sequence[int]) -> _OneStar:
@@ -254,20 +256,21 @@ class Starred(KNormPart):
         return max(self._scales(scales)[k] for some in cells for k in some)
 
     def _scales(self, scales: Sequence[float]) -> list[float]:
-        """Of each table; all its rows have one."""
+        """The scale of each table; raises if its rows have different ones."""
         out = []
         for k in range(len(self._tables)):
             mine = {scales[row] for row in self.counted[self._starts[k] : self._starts[k + 1]].tolist()}
             if len(mine) > 1:
-                raise NotCertified("k-norm noise of tables needs one scale for all cells of a table")
+                raise NotCertified("k-norm noise of tables needs one scale for all bins of a table")
             out.append(mine.pop())
         return out
 
     def _way(self, scales: Sequence[float]) -> Reconstruction:
-        """The way back; kept for the scales that were asked about last."""
+        """The estimator, cached for the last scales."""
         each = tuple(self._scales(scales))
         if self._solved is None or self._solved[0] != each:
-            spread: dict[int, tuple[int, float]] = {}  # by table: the owner, and its variance in what it tells alone
+            # By table: the owner, and the variance of the table's own information.
+            spread: dict[int, tuple[int, float]] = {}
             for one in self.stars:
                 weights = [1 / each[k] for k in one.places]
                 margin, others = spreads(self._sizes, one.star, weights[0], weights[1:])
@@ -275,7 +278,7 @@ class Starred(KNormPart):
             margins = {one.places[0] for one in self.stars}
 
             def by_component(k: int, s: tuple[int, ...]) -> float:
-                """A table tells nothing of its owner alone that the margin does not tell."""
+                """The variance per component: only the margin has information about the owner alone."""
                 return math.inf if k not in margins and s == (spread[k][0],) else spread[k][1]
 
             try:
@@ -288,7 +291,7 @@ class Starred(KNormPart):
         return self._solved[1]
 
     def distributions(self, scales: Sequence[float]) -> list[Distribution]:
-        """All cells of a table are alike."""
+        """All bins of a table have the same distribution."""
         out: list[Distribution] = [Laplace(0.0)] * len(self.asked)
         for table, v in zip(self._asked, self._way(scales).variance(), strict=True):
             for row in table.rows[table.rows >= 0].tolist():
@@ -307,14 +310,14 @@ class Starred(KNormPart):
         return found
 
 
-# -- Counts whose noise agrees with itself -----------------------------------------------------------------------------
+# -- Hierarchical counts with k-norm noise -----------------------------------------------------------------------------
 
 
-_LEAST = 1e-300  # of a scale: less is none
+_LEAST = 1e-300  # smaller scales count as no noise
 
 
 class KNormCounts(Measured):
-    """Nested counts with noise that agrees; what was asked are sums of their cells."""
+    """Hierarchical counts with k-norm noise; the workload consists of sums of their bins."""
 
     how = "k-norm"
 
@@ -326,7 +329,7 @@ class KNormCounts(Measured):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        """Whole where all rows are nested."""
+        """The note for readers, which depends on whether all answers are integers."""
         if self.whole:
             return "answers are sums of noisy counts that agree with one another: they are whole, and add up"
         if any(isinstance(part, Starred) for part in self.parts):
@@ -335,22 +338,22 @@ class KNormCounts(Measured):
 
     @property
     def whole(self) -> bool:
-        """Whether answers are whole numbers, and add up."""
+        """Whether answers are integers that add up."""
         return all(part.whole for part in self.parts)
 
     @cached_property
     def parts(self) -> tuple[KNormPart, ...]:
-        """The attributes that rows connect; every counted row is in one."""
+        """The components of attributes that rows connect; every measured row is in one."""
         found = tuple(part_of(self, part) for part in components(self.asked.blocks, self.workload.blocks))
         alone = [part for part in found if isinstance(part, Alone)]
         if alone and len(alone) == len(found):
             raise alone[0].why
         if sum(len(part.counted) for part in found) != self.workload.rows:
-            raise NotCertified("k-norm noise is for counts that tell records apart: the number of all is public")
+            raise NotCertified("k-norm noise is for counts that separate records: the number of all records is public")
         return found
 
     def distributions(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
-        """Component by component; rows that are the same for all records have none."""
+        """The noise distribution of each workload row; constant rows have none."""
         self._require_noise(scales)
         out: list[Distribution] = [Laplace(0.0)] * self.asked.rows
         for part in self.parts:
@@ -359,7 +362,7 @@ class KNormCounts(Measured):
         return tuple(out)
 
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
-        """Component by component; rows that are the same for all records tell their number."""
+        """Estimate each workload row from its component; a constant row gives a multiple of the number of records."""
         first = self.asked.columns(np.zeros(1, dtype=np.int64))[:, 0]
         out: list[int | float | Fraction] = [int(x) * records for x in first.tolist()]
         for part in self.parts:
@@ -372,7 +375,7 @@ class KNormCounts(Measured):
         return [nest for part in self.parts for nest in part.nests]
 
     def drawn(self, scales: Floats, noise: Noise) -> Ints:
-        """The noise of every row that is counted: exact, and consistent."""
+        """The noise of every measured row: exactly sampled, and consistent."""
         out = np.zeros(self.workload.rows, dtype=np.int64)
         alone = np.concatenate([part.alone for part in self.parts])
         if len(alone):
@@ -383,7 +386,7 @@ class KNormCounts(Measured):
         return out
 
     def prepare(self, scales: Sequence[float]) -> None:
-        """Make the tables that noise is drawn from, before anything is spent."""
+        """Build the sampler's tables before anything is spent."""
         for family in self._families(tuple(scales)):
             try:
                 family.prepare()
@@ -394,7 +397,7 @@ class KNormCounts(Measured):
                 ) from None
 
     def require_narrow(self, scales: Sequence[float], part: float = 1.0) -> None:
-        """Refuse where noise is so wide that tables are too long; `part` of the widest leaves room for repairs."""
+        """Raise if noise is so wide that tables get too long; `part` of the widest scale leaves room for repairs."""
         if any(p.widest(scales) > part * p.most for p in self.parts):
             most = min(p.most for p in self.parts)
             raise NotCertified(
@@ -411,13 +414,13 @@ class KNormCounts(Measured):
         return self._drawn[1]
 
     def _require_noise(self, scales: Sequence[float]) -> None:
-        """Of what agrees, nothing is without noise."""
+        """Raise unless all rows with k-norm noise have a positive, finite scale."""
         if not all(_LEAST < scales[k] < math.inf for _, rows in self._nests for k in rows.tolist()):
             raise NotCertified("k-norm noise leaves no count without noise", hints=['method="optimal"'])
 
 
 class _Distribution:
-    """A nest and its scales, equal to any that has the same distribution."""
+    """A hierarchy and its scales, equal to any other with the same distribution."""
 
     def __init__(self, nest: Nest, scales: tuple[float, ...]) -> None:
         self.nest, self.scales = nest, scales
@@ -432,17 +435,17 @@ class _Distribution:
 
 @lru_cache(maxsize=32)
 def _family(distribution: _Distribution) -> Family:
-    """Tables depend on the distribution alone: the same query again finds them made."""
+    """Cached, because the sampler's tables depend on the distribution alone."""
     return family_of(distribution.nest, distribution.scales)
 
 
 def part_of(whole: Measured, part: Component) -> KNormPart:
-    """Stars, nested counts, or what is neither."""
+    """Classify a component: stars of tables, a hierarchy of counts, or independent rows."""
     asked, counted = whole.asked, whole.workload
     mine, theirs = [asked.blocks[b] for b in part.asked], [counted.blocks[b] for b in part.counted]
     numbers = rows_of(asked, part.asked), rows_of(counted, part.counted)
     if not theirs:
-        raise NotCertified("counts nothing of what is asked", hints=['method="optimal"'])
+        raise NotCertified("no measured row belongs to these queries", hints=['method="optimal"'])
     try:
         if any(b.unit != 1 for b in theirs):
             raise NotCertified("k-norm noise is that of counts")

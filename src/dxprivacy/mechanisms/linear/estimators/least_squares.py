@@ -1,14 +1,14 @@
-"""Rows worked out from other noisy rows by least squares: the matrix mechanism's way back.
+"""Estimate the workload from other noisy rows by least squares: the estimator of the matrix mechanism.
 
-The counted rows B x + noise and the public total tell about the histogram x; the estimate of least variance among
-those without bias is the generalized least squares solution, and each row that was asked for is read off it, so that
-all answers agree with one another.  Rows over disjoint attributes have nothing to tell one another, so the attributes
-fall into components, each solved for itself: over the cells that its rows tell apart, or table by table in closed form
-where those are too many.
+The measured rows B x + noise and the public total determine estimates of the histogram x. The unbiased linear estimate
+of least variance is the generalized least squares solution, and each workload row is a function of it, so all answers
+are consistent. Rows over disjoint attributes carry no information about one another. So the attributes separate into
+components, each solved by itself: over the possible records that its rows separate, or table by table in closed form if
+these are too many.
 
-Where records may be added and removed, their number n is private, and `absent` is one more cell, at which all rows are
-0: R B + r 1' = W says r = 0 there, so that R noisy + r n does not use n.  As every row tells something about n, there
-is one component only.
+If records may be added and removed, their number n is private, and `absent` is one more possible record, at which all
+rows are 0. There R B + r 1' = W implies r = 0, so that R noisy + r n does not use n. As every row depends on n, there
+is only one component.
 """
 
 from abc import ABC, abstractmethod
@@ -45,15 +45,15 @@ from dxprivacy.universe.answers import Distribution
 from dxprivacy.universe.blocks import Block, OneHot
 from dxprivacy.universe.workload import Workload
 
-_AT_ONCE = 1 << 20  # entries of rows that are worked out together
-_DIGITS = 9  # of an estimate behind the point: the rest is rounding
-MOST_CELLS = 1_500  # part of the plans' format: more cells than these are taken as they are counted
-_AS_WELL = 1e-3  # of the least variance: what roundings may make of it where noises differ by millions
+_AT_ONCE = 1 << 20  # entries of rows that are processed at once
+_DIGITS = 9  # decimal places of an estimate: further digits are rounding error
+MOST_CELLS = 1_500  # part of the plans' format: with more separated records, rows are used as measured
+_AS_WELL = 1e-3  # relative excess over the least variance by rounding, where noises differ by factors of millions
 
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """Blocks that share attributes: which blocks were asked and which are counted, by their numbers."""
+    """Blocks that share attributes: the numbers of the workload's blocks and of the measured ones."""
 
     axes: tuple[int, ...]
     asked: tuple[int, ...]
@@ -61,9 +61,9 @@ class Component:
 
 
 def components(asked: Sequence[Block], counted: Sequence[Block]) -> list[Component]:
-    """The finest partition in which blocks with a common attribute stay together, in order of their attributes.
+    """Return the finest partition in which blocks with a common attribute stay together, in order of their attributes.
 
-    Where the number of records is private all blocks stay together: each tells something about it.
+    If the number of records is private, all blocks stay together, because each depends on it.
     """
     everything = [*asked, *counted]
     if everything and everything[0].universe.absent is not None:
@@ -85,9 +85,10 @@ def components(asked: Sequence[Block], counted: Sequence[Block]) -> list[Compone
 
 @dataclass(frozen=True, eq=False)
 class TableOf:
-    """A block that is a table over classes of values: of which attributes, which of them as a difference.
+    """A block that is a table over classes of values: its attributes, and those of them that are counted as a
+    difference.
 
-    `rows` gives the row of each cell of the table, -1 where it is not counted.
+    `rows` gives the row of each bin of the table, -1 if it is not counted.
     """
 
     attributes: tuple[int, ...]
@@ -96,10 +97,10 @@ class TableOf:
 
 
 def tables_of(asked: Sequence[Block], counted: Sequence[Block]) -> tuple[list[TableOf], list[TableOf]] | None:
-    """The blocks of a component as tables over the values that they tell apart, or None where some is none.
+    """Express the blocks of a component as tables over the values that they separate; None if some are not tables.
 
-    A table counts each of its cells in a row of its own; only asked ones may leave cells out, and only counted ones
-    may take the difference of an attribute's two values instead.
+    A table counts each of its bins in a row of its own. Only workload tables may leave bins out, and only measured
+    tables may hold the difference of an attribute's two values instead.
     """
     blocks = [*asked, *counted]
     if not blocks or not all(isinstance(b, OneHot) for b in blocks):
@@ -114,7 +115,7 @@ def tables_of(asked: Sequence[Block], counted: Sequence[Block]) -> tuple[list[Ta
 
 
 def table_of(block: Block, classes: dict[int, Ints]) -> TableOf | None:
-    """A block as a table over classes of values, or None where it is none."""
+    """Express a block as a table over classes of values; None if it is not a table."""
     if not isinstance(block, OneHot):
         return None
     axes, halved = [], []
@@ -136,7 +137,7 @@ def table_of(block: Block, classes: dict[int, Ints]) -> TableOf | None:
     cells = combinations_of(block.universe, {axis: classes[axis] for axis in axes})
     row, value = block.place(cells)
     rows = np.where(value != 0, row, -1)
-    if halved:  # both values of a halved attribute count in one row
+    if halved:  # both values of a halved attribute share a row
         keep = np.ones(1, dtype=bool)
         for axis in axes:
             size = int(classes[axis].max()) + 1
@@ -147,7 +148,7 @@ def table_of(block: Block, classes: dict[int, Ints]) -> TableOf | None:
 
 
 class LeastSquares(Measured):
-    """The estimate of least variance without bias, given the counted rows, and the number of records if public."""
+    """The unbiased linear estimate of least variance, given the measured rows, and the number of records if public."""
 
     how = "least squares"
     note = "answers are worked out together from other noisy counts: they agree with one another, and are not whole"
@@ -160,7 +161,7 @@ class LeastSquares(Measured):
         self._carried: tuple[tuple[float, ...], WayBack | None] | None = None
 
     def _parts(self, scales: Sequence[float]) -> "list[Solution]":
-        """Each component with its solution; kept for the scales that were asked about last."""
+        """The solution of each component, cached for the last scales."""
         key = tuple(scales)
         if self._solved is None or self._solved[0] != key:
             noises = noises_of(key)
@@ -169,11 +170,14 @@ class LeastSquares(Measured):
         return self._solved[1]
 
     def distributions(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
-        """Blends of the counted rows' noises; rows that are the same for all records have none."""
+        """Blends of the measured rows' noises; constant rows have none."""
         return self._blends(scales, self._least(scales))
 
     def distributions_of_file(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
-        """Those of the way back that the file carries: its roundings cost a little where noises differ by millions."""
+        """The distributions under the estimator that the file carries.
+
+        Its rounding costs a little where noises differ by factors of millions.
+        """
         carried = self.reconstruction(scales)
         return (
             self.distributions(scales)
@@ -187,19 +191,19 @@ class LeastSquares(Measured):
             least = least_of(part.noises.tolist())
             known: dict[float, Distribution] = {}
             for row, v in zip(part.asked_rows.tolist(), variances[part.asked_rows].tolist(), strict=True):
-                rounded = float(f"{v:.10g}")  # late digits differ by rounding only: what is alike shall look so
+                rounded = float(f"{v:.10g}")  # late digits are rounding errors: equal variances shall compare equal
                 out[row] = known.setdefault(rounded, Blend(rounded, *least) if rounded > 0 else Laplace(0.0))
         return tuple(out)
 
     def _least(self, scales: Sequence[float]) -> Floats:
-        """The least variance of every row that was asked for, as floats find it."""
+        """The least variance of every workload row, in floats."""
         out = np.zeros(self.asked.rows)
         for part in self._parts(scales):
             out[part.asked_rows] = part.variances()
         return out
 
     def reconstruction(self, scales: Sequence[float]) -> WayBack | None:
-        """The way back in exact numbers, where these are small enough to be carried."""
+        """The estimator in exact numbers, if these are small enough to be stored."""
         key = tuple(scales)
         if self._carried is None or self._carried[0] != key:
             pieces = self._pieces(scales)
@@ -207,26 +211,27 @@ class LeastSquares(Measured):
         return self._carried[1]
 
     def adopt(self, given: WayBack, scales: Sequence[float]) -> None:
-        """Take a reconstruction from a file: refused unless it tells what was asked, to the last digit, and as well.
+        """Use the estimator of a file; raises unless it is exactly unbiased and has almost the least variance.
 
-        Whoever wrote the file could add any multiple of what is nothing without noise.
+        The variance is checked because a forged file could add any multiple of a combination that is zero without
+        noise.
         """
         pieces = self._pieces(scales)
         if pieces is None or not tells(given, pieces, self._base):
-            raise NotCertified("the plan's reconstruction does not tell what is asked")
+            raise NotCertified("the plan's reconstruction does not give the workload")
         if (given.variances(noises_of(scales)) > self._least(scales) * (1 + _AS_WELL)).any():
-            raise NotCertified("the plan's reconstruction tells what is asked with more noise than the plan says")
+            raise NotCertified("the plan's reconstruction has more noise than the plan states")
         self._carried = (tuple(scales), given)
 
     @property
     def _base(self) -> Ints:
-        """The rows' numbers at the first cell: what rows that are the same everywhere have at all of them."""
-        if self.asked.universe.absent is not None:  # a private number: no row tells it for nothing
+        """The rows' entries at the first possible record: a constant row has this entry everywhere."""
+        if self.asked.universe.absent is not None:  # private number of records: no row may depend on it without noise
             return np.zeros(self.asked.rows, dtype=np.int64)
         return self.asked.columns(np.zeros(1, dtype=np.int64))[:, 0]
 
     def _pieces(self, scales: Sequence[float]) -> list[SolvedPiece] | None:
-        """Components over their cells; None where there are too many."""
+        """The components over the records that they separate; None if there are too many."""
         parts = self._parts(scales)
         for part in parts:
             cells = count_representatives([*part.asked, *part.counted], part.axes)
@@ -235,9 +240,10 @@ class LeastSquares(Measured):
         return [part.piece() for part in parts]
 
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
-        """Component by component; rows that are the same for all records tell their number, exact ones are whole.
+        """Estimate each workload row from its component; constant rows are exact, and noise-free estimates are
+        integers.
 
-        Where a file carries the way back, by that, in fractions that are rounded once.
+        If the file carries an exact estimator, it is used, in fractions that are rounded once.
         """
         carried = self.reconstruction(scales)
         if carried is not None:
@@ -256,19 +262,19 @@ class LeastSquares(Measured):
 
 
 def noises_of(scales: Sequence[float]) -> Floats:
-    """The variances of noises of these scales, each worked out once."""
+    """Return the noise variances of these scales, each computed once."""
     known = {s: variance(s) for s in set(scales)}
     return np.array([known[s] for s in scales], dtype=np.float64)
 
 
 def rows_of(workload: Workload, blocks: Sequence[int]) -> Ints:
-    """The rows of some blocks, by their numbers."""
+    """Return the row numbers of some blocks."""
     spans = [np.arange(workload.offsets[b], workload.offsets[b] + workload.blocks[b].rows) for b in blocks]
     return np.concatenate([np.zeros(0, dtype=np.int64), *spans]).astype(np.int64)
 
 
 def solved(whole: Measured, part: Component, noises: Floats) -> "Solution":
-    """By tables, over cells, or as it is."""
+    """Solve a component: by tables, over separated records, or as measured."""
     asked = [whole.asked.blocks[b] for b in part.asked]
     counted = [whole.workload.blocks[b] for b in part.counted]
     mine = noises[rows_of(whole.workload, part.counted)]
@@ -283,7 +289,7 @@ def solved(whole: Measured, part: Component, noises: Floats) -> "Solution":
 
 
 class Solution(ABC):
-    """A component, with the variances of its counted rows."""
+    """The estimator of one component, with the variances of its measured rows."""
 
     def __init__(self, whole: Measured, part: Component, noises: Floats) -> None:
         self.asked_rows = rows_of(whole.asked, part.asked)
@@ -294,14 +300,14 @@ class Solution(ABC):
         self.private = whole.asked.universe.absent is not None
 
     def piece(self) -> SolvedPiece:
-        """Its rows over the cells that they tell apart, and the way back in floats."""
+        """The component's rows over the records that they separate, with the estimator in floats."""
         cells = representatives_or_absent([*self.asked, *self.counted], self.axes)
         empty: Ints = np.zeros((0, len(cells)), dtype=np.int64)
         wanted, counted = (np.vstack([empty, *(b.columns(cells) for b in side)]) for side in (self.asked, self.counted))
         return SolvedPiece(self.asked_rows, self.counted_rows, wanted, counted, self.noises, *self.back())
 
     def back(self) -> tuple[Floats, Floats]:
-        """R and r, from what single counts come to."""
+        """R and r, from estimates of unit vectors."""
         size = int(self.counted_rows.max(initial=-1)) + 1
         ones = np.zeros(size, dtype=np.int64)
         columns = []
@@ -314,21 +320,21 @@ class Solution(ABC):
 
     @abstractmethod
     def variances(self) -> Floats:
-        """Of the rows that were asked for."""
+        """The variances of the workload rows."""
 
     @abstractmethod
     def estimate(self, noisy: Ints, records: int) -> Floats:
-        """The rows that were asked for."""
+        """The estimates of the workload rows."""
 
 
 class _AsItIs(Solution):
-    """Too many cells: just those rows that were asked for are counted."""
+    """Too many separated records: the measured rows must be the workload's own."""
 
     def __init__(self, whole: Measured, part: Component, noises: Floats) -> None:
         super().__init__(whole, part, noises)
         mine, theirs = ([[p.tolist() for p in b.parts()] for b in side] for side in (self.asked, self.counted))
         if mine != theirs:
-            raise NotCertified("too many cells for least squares", hints=['method="optimal"'])
+            raise NotCertified("too many possible records for least squares", hints=['method="optimal"'])
 
     def variances(self) -> Floats:
         return self.noises
@@ -338,7 +344,7 @@ class _AsItIs(Solution):
 
 
 class _SolvedTables(Solution):
-    """Tables from tables, in closed form; no cell of the universe is ever built."""
+    """Tables estimated from tables in closed form, without enumerating the possible records."""
 
     def __init__(
         self, whole: Measured, part: Component, noises: Floats, asked: list[TableOf], counted: list[TableOf]
@@ -362,7 +368,7 @@ class _SolvedTables(Solution):
             raise NotCertified("the counted rows do not tell everything that is asked") from None
 
     def variances(self) -> Floats:
-        """All cells of a table are alike."""
+        """All bins of a table have the same variance."""
         out = np.zeros(len(self.asked_rows))
         for start, table, spread in zip(self._starts, self._tables, self._way.variance(), strict=False):
             out[start + table.rows[table.rows >= 0]] = spread
@@ -380,7 +386,9 @@ class _SolvedTables(Solution):
 
 
 class _Cells(Solution):
-    """Any rows, over the cells that they tell apart; many rows are worked out a few at a time, and none is kept."""
+    """Any rows, over the records that they separate; many rows are processed a few at a time, and their R is not
+    stored.
+    """
 
     def __init__(self, whole: Measured, part: Component, noises: Floats) -> None:
         super().__init__(whole, part, noises)
@@ -396,7 +404,7 @@ class _Cells(Solution):
             wanted = block.columns(self._cells)
             for start in range(0, block.rows, step):
                 back, constant = self._way.of(wanted[start : start + step])
-                # Without a public number it is 0 but for roundings, because all rows are 0 where nobody is.
+                # If the number is private, r is 0 up to rounding, because all rows are 0 at `absent`.
                 yield back, np.zeros(len(back)) if self.private else constant
 
     def back(self) -> tuple[Floats, Floats]:
@@ -412,12 +420,12 @@ class _Cells(Solution):
 
 
 class CellEstimator:
-    """R and r with `wanted @ x` estimated by `R noisy + r n`: unbiased, and of least variance.
+    """R and r such that `R noisy + r n` is the unbiased estimate of `wanted @ x` with least variance.
 
-    Everything is said in directions y = U x (see `pair_constraints`).  The rows that gave them, the total and those
-    without noise first, tell y; how far the other rows are from what follows corrects it.  The corrections are an
-    ordinary least squares problem: with each direction in units of the noise of its row, its matrix is
-    well-conditioned, however different the noises.  What only exact rows tell has exact zeros in R for all others.
+    The computation uses directions y = U x (see `pair_constraints`). Independent rows, the total and noise-free rows
+    first, determine y; the residuals of the other rows correct it. The corrections are an ordinary least squares
+    problem. With each direction in units of its row's noise, its matrix is well-conditioned, however different the
+    noises are. Directions that noise-free rows determine have exact zeros in R for all other rows.
 
     >>> R, r = CellEstimator(np.array([[1, -1]]), np.ones(1)).of(np.eye(2, dtype=np.int64))
     >>> R.round(3).ravel().tolist(), r.round(3).tolist()
@@ -430,7 +438,7 @@ class CellEstimator:
         rows = np.vstack([np.ones((1, counted.shape[1]), dtype=np.int64), counted[order]])
         spread = np.sqrt(noises[order[exact - 1 :]])
         found = directions(rows, exact, 1 / spread)
-        each, open_ = np.eye(len(found.rows)), slice(found.preferred, None)  # the directions themselves
+        each, open_ = np.eye(len(found.rows)), slice(found.preferred, None)  # the directions
         units = spread[found.rows[open_] - exact]
         turned, triangle = np.linalg.qr(found.of_rows[exact:, open_] * (units / spread[:, None]))
         toward = np.linalg.solve(triangle.T, (each[:, open_] * units).T).T @ turned.T / spread
@@ -444,7 +452,7 @@ class CellEstimator:
         self._directions, self._back = found, back
 
     def of(self, wanted: Ints) -> tuple[Floats, Floats]:
-        """For some rows; refused where the counted rows do not tell all of them."""
+        """Return R and r for some rows; raises if the measured rows do not determine all of them."""
         asked, missing = self._directions.parts(wanted)
         if missing.any():
             raise NotCertified("the counted rows do not tell everything that is asked")

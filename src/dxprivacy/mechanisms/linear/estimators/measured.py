@@ -1,7 +1,7 @@
-"""What a plan counts in place of the rows that were asked for, and how the answers follow from it.
+"""The measured rows of a plan, and the estimator of the workload from them.
 
-Privacy depends on the counted rows and their scales alone; the way back to the rows that were asked for is
-post-processing.  A plan that counts just what was asked has nothing to work out (`AsAsked`).
+Privacy depends on the measured rows and their scales alone; the estimator is post-processing. A plan that measures the
+workload itself needs no estimation (`AsAsked`).
 """
 
 import math
@@ -26,8 +26,8 @@ from dxprivacy.queries.asked import Stack
 from dxprivacy.universe.answers import Distribution, ErrorOf
 from dxprivacy.universe.workload import Answer, Workload
 
-# -- How wrong each answer will be -------------------------------------------------------------------------------------
-# Before anything is spent: from the discrete distribution and the rounding of the grid.
+# -- Expected error of each answer -------------------------------------------------------------------------------------
+# Known before anything is spent, from the discrete distribution and the rounding of the grid.
 
 
 def all_expected(
@@ -36,11 +36,11 @@ def all_expected(
     records: int | None,
     shifts: Sequence[float] | None = None,
 ) -> tuple[ErrorOf, ...]:
-    """The error of every answer, given the distribution of every row or its scale; what is alike is computed once.
+    """Return the expected error of every answer, given the noise distribution or scale of every row.
 
-    `shifts` is how far a plan may move the row of one record on purpose, in steps of its grid.
+    Equal answers are computed once. `shifts` is the largest bias of each row per record, in steps of its grid.
     """
-    of_scale = cache(Laplace)  # rows of one scale share the distribution
+    of_scale = cache(Laplace)  # rows of equal scale share one object
     given = tuple(of_scale(x) if isinstance(x, (int, float)) else x for x in distributions)
     distribution_of, block_of = _numbered(given), workload.block_of.tolist()
     known: dict[tuple[object, ...], ErrorOf] = {}
@@ -56,9 +56,7 @@ def all_expected(
 
 
 def _numbered(distributions: Sequence[Distribution]) -> list[int]:
-    """A number for each distribution, the same for equal ones: rows mostly share the very object, and distributions are
-    slow to hash.
-    """
+    """Number the distributions, equal ones alike; identity is tested first, because they are slow to hash."""
     objects: dict[int, int] = {}
     numbers: dict[Distribution, int] = {}
     return [
@@ -70,89 +68,93 @@ def _numbered(distributions: Sequence[Distribution]) -> list[int]:
 
 
 def target_scales(answer: Answer, records: int | None) -> dict[int, float]:
-    """The largest scale per row that still meets the answer's target; empty if it has none or cannot meet it."""
+    """Return the largest scale per row that still meets the answer's target; empty if there is none or it cannot be
+    met.
+    """
     if answer.within is None:
         return {}
     hidden, within = answer.recipe.hidden(records), float(answer.within)
-    # Where cells alone hide more than was asked for, less noise cannot help: it is then made as small as was asked.
+    # If binning error alone exceeds the target, less noise cannot help; noise is then limited to the target itself.
     steps = answer.recipe.steps_within(within - hidden if hidden < within else within, records)
     return {row: scale_for(math.floor(h), each) for row, (h, each) in steps.items() if 0 <= h < 1e15}
 
 
-# -- What a plan counts in place of the rows that were asked for, and how the answers follow from it -------------------
+# -- Measured rows and their estimators --------------------------------------------------------------------------------
 
 
 NoiseCost: TypeAlias = LaplaceCost | ProportionalCost | BlockMaxCost
-MOST_RECORDS = 1 << 16  # that rows tell apart, to compare them record by record
+MOST_RECORDS = 1 << 16  # largest number of separated records for which rows are compared record by record
 
 
 class Measured(ABC):
-    """Other rows, and the way back.  `asked` are the rows that were asked for."""
+    """Measured rows and their estimator; `asked` is the workload."""
 
-    as_asked: ClassVar[bool] = False  # whether what is counted is what was asked for
+    as_asked: ClassVar[bool] = False  # whether the measured rows are the workload's own
     how: ClassVar[str]
-    note: str  # what a reader of the answers must know
+    note: str  # a note for readers of the answers
 
     def __init__(self, asked: Workload, queries: Stack) -> None:
         self.asked, self.queries = asked, queries
 
     def put(self, asked: Stack) -> Stack:  # noqa: ARG002
-        """The queries that are put to the data where these were asked."""
+        """The measured queries, given the workload's queries."""
         return self.queries
 
     @cached_property
     def workload(self) -> Workload:
-        """The rows that are counted, with noise."""
+        """The measured rows, which get noise."""
         return self.queries.on(self.asked.universe)
 
     @abstractmethod
     def distributions(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
-        """The distribution of the noise in each row that was asked for, in steps of its grid."""
+        """The noise distribution of each workload row, in steps of its grid."""
 
     def distributions_of_file(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
-        """The same for the way back that a file carries, where it carries one."""
+        """The same under the estimator that a file carries, if it carries one."""
         return self.distributions(scales)
 
     @abstractmethod
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":
-        """The rows that were asked for, from the noisy counts and the public number of records."""
+        """Estimate the workload rows from the noisy measurements and the public number of records."""
 
     @cached_property
     def shifts(self) -> tuple[float, ...] | None:
-        """How far each row that was asked for is moved on purpose, per record, in steps of its grid; None: not."""
+        """The largest bias of each workload row per record, in steps of its grid; None if there is none."""
         return None
 
     def cost(self, scales: Sequence[float] | Floats, metric: Metric) -> NoiseCost:
-        """What noise of these scales costs, pair by pair: that of independent noise, where nothing else is said."""
+        """The cost of noise of these scales, pair by pair; by default that of independent Laplace noise."""
         return laplace_cost(self.workload, scales, metric)
 
     def noises(self, scales: Sequence[float]) -> list[float]:
-        """The variance of the noise in each row that is counted; that of independent noise, or not more than it."""
+        """The noise variance of each measured row: that of independent noise, which is an upper bound for
+        k-norm noise.
+        """
         known = {s: Laplace(s).variance for s in set(scales)}
         return [known[s] for s in scales]
 
     def drawn(self, scales: Floats, noise: Noise) -> Ints:
-        """The noise of the rows that are counted: each its own, where they are not drawn together."""
+        """Draw the noise of the measured rows; by default independently."""
         return noise.laplace(scales)
 
     def prepare(self, scales: Sequence[float]) -> None:  # noqa: B027
-        """Make whatever drawing needs and public numbers tell, before anything is spent; mostly nothing."""
+        """Build what the sampler needs from public numbers, before anything is spent; by default nothing."""
 
     def reconstruction(self, scales: Sequence[float]) -> WayBack | None:  # noqa: ARG002
-        """The way back in exact numbers, where a file has to carry it and can."""
+        """The estimator in exact numbers, if a file has to carry it and can."""
         return None
 
     def adopt(self, given: WayBack, scales: Sequence[float]) -> None:  # noqa: ARG002
-        """Take the way back from a file."""
+        """Use the estimator of a file."""
         raise NotCertified("a plan that needs no reconstruction carries one")
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: enough to make it again."""
+        """Return the JSON form, from which the measurement can be rebuilt."""
         return {"how": self.how, "queries": self.queries.to_dict(), "workload": self.workload.digest}
 
 
 class AsAsked(Measured):
-    """The rows that were asked for themselves: nothing has to be worked out."""
+    """The workload's own rows: nothing has to be estimated."""
 
     as_asked = True
     how, note = "", ""
@@ -161,29 +163,29 @@ class AsAsked(Measured):
         super().__init__(asked, Stack(()))
 
     def put(self, asked: Stack) -> Stack:
-        """As they were asked."""
+        """The workload's queries."""
         return asked
 
     @property
     def workload(self) -> Workload:
-        """As they were asked."""
+        """The workload's rows."""
         return self.asked
 
     def distributions(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
-        """That of the noise that is drawn."""
+        """The distributions of the drawn noise."""
         return laplace_distributions(scales)
 
     def estimate(self, noisy: Ints, scales: Sequence[float], records: int) -> "list[int | float | Fraction]":  # noqa: ARG002
-        """As they came out."""
+        """The noisy rows, unchanged."""
         return list(noisy.tolist())
 
     def to_dict(self) -> dict[str, Any]:
-        """Nothing has to be said."""
+        """Empty: the workload determines everything."""
         return {}
 
 
 class RowForRow(Measured):
-    """Each row is answered by one that differs from it a little, and so can be told with less noise."""
+    """Each workload row is answered by a slightly different row, which needs less noise."""
 
     how = "row for row"
     note = "answers are moved a little on purpose, for less noise: errors and intervals include the most it can be"
@@ -191,11 +193,11 @@ class RowForRow(Measured):
     def __init__(self, asked: Workload, queries: Stack) -> None:
         super().__init__(asked, queries)
         if self.workload.rows != asked.rows or any(a.recipe.single is None for a in asked.answers):
-            raise QueryError("rows that stand for others are as many as those")
+            raise QueryError("a biased plan needs one measured row for each row of the workload")
 
     @cached_property
     def _steps(self) -> tuple[Fraction, ...]:
-        """What a step on the counted rows' grid is on that of the rows asked for."""
+        """The grid step of each measured row in steps of the workload row's grid."""
         return tuple(mine / theirs for mine, theirs in zip(self.workload.units, self.asked.units, strict=True))
 
     def distributions(self, scales: Sequence[float]) -> tuple[Distribution, ...]:
@@ -206,7 +208,7 @@ class RowForRow(Measured):
 
     @cached_property
     def shifts(self) -> tuple[float, ...] | None:
-        """The largest difference of two rows, over all cells; exact up to one rounding, upwards."""
+        """The largest difference of the two rows over all records; exact up to one rounding, upwards."""
         out = [0.0] * self.asked.rows
         for rows, mine, theirs in self.side_by_side():
             for row, p, q in zip(rows, mine, theirs, strict=True):
@@ -217,7 +219,7 @@ class RowForRow(Measured):
         return tuple(out)
 
     def side_by_side(self) -> Iterator[tuple[range, Ints, Ints]]:
-        """Counted rows and those that they stand for, on all cells that either tells apart: which rows, and both."""
+        """Yield row numbers, measured rows and workload rows over all records that either separates."""
         mine, theirs = self.workload, self.asked
         ends = sorted({*mine.offsets, *theirs.offsets, theirs.rows})
         for start, stop in pairwise(ends):

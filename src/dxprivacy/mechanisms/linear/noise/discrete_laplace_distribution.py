@@ -1,6 +1,6 @@
-"""The distribution of discrete Laplace noise: pmf(z) proportional to exp(-|z|/s), on whole numbers.
+"""Discrete Laplace noise: the distribution with pmf(z) proportional to exp(-|z|/s) on the integers.
 
-At small scales it differs from the continuous one (at s = 0.2 the variance is 0.014, not 0.08), so errors are always
+At small scales it differs from the continuous one (at s = 0.2 the variance is 0.014, not 0.08). So errors are always
 computed from the discrete distribution.
 """
 
@@ -10,7 +10,7 @@ from dxprivacy.universe.answers import COVERAGE
 
 
 def variance(s: float) -> float:
-    """2p/(1-p)^2 with p = exp(-1/s).
+    """Return the variance 2p/(1-p)^2, where p = exp(-1/s).
 
     >>> round(variance(0.2), 4), round(variance(100.0) / 2 / 100**2, 3)
     (0.0137, 1.0)
@@ -18,13 +18,13 @@ def variance(s: float) -> float:
     if s == 0 or 1 / s > 700:
         return 0.0
     if s > 1e6:
-        return 2 * s * s  # to 12 digits; the exact form would run out of them
+        return 2 * s * s  # correct to 12 digits; the exact form would lose precision
     p, q = math.exp(-1 / s), -math.expm1(-1 / s)
     return 2 * p / (q * q)
 
 
 def mean_absolute(s: float) -> float:
-    """2p/(1-p^2).
+    """Return the mean absolute value 2p/(1-p^2), where p = exp(-1/s).
 
     >>> round(mean_absolute(100.0), 1)
     100.0
@@ -35,7 +35,7 @@ def mean_absolute(s: float) -> float:
 
 
 def half_width(s: float, coverage: float = COVERAGE) -> int:
-    """The least whole h with P(|Z| <= h) >= coverage: the tail beyond h is 2 p^(h+1) / (1+p).
+    """Return the least integer h with P(|Z| <= h) >= coverage; the tail beyond h is 2 p^(h+1) / (1+p).
 
     >>> half_width(3.3), half_width(0.1)
     (10, 0)
@@ -52,7 +52,7 @@ def half_width(s: float, coverage: float = COVERAGE) -> int:
 
 
 def _wide(s: float, coverage: float) -> int:
-    """The same for large scales, where float64 runs out of digits: the least h with p^(h+1) <= (1-coverage)(1+p)/2."""
+    """The same for large scales, where float64 loses precision: the least h with p^(h+1) <= (1-coverage)(1+p)/2."""
     from decimal import Context, Decimal, localcontext
 
     with localcontext(Context(prec=50)):
@@ -67,7 +67,9 @@ def _tail(s: float, h: int) -> float:
 
 
 def scale_for(h: int, coverage: float = COVERAGE) -> float:
-    """The largest scale (less a billionth, so that a repair of that size does no harm) whose half-width is at most h.
+    """Return the largest scale with a half-width of at most h, by bisection.
+
+    The result is smaller by a billionth, so that enlarging it by that much in a repair does no harm.
 
     >>> half_width(scale_for(10)), half_width(scale_for(10) * 1.01)
     (10, 11)

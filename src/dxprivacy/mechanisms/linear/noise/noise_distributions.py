@@ -1,4 +1,4 @@
-"""The noise in a row: which distribution it follows, as far as errors and intervals need it."""
+"""Distributions of the noise in a row, as far as errors and intervals need them."""
 
 import math
 from bisect import bisect_left
@@ -13,23 +13,23 @@ from dxprivacy.universe.answers import COVERAGE, Distribution
 
 @dataclass(frozen=True)
 class Laplace:
-    """Discrete Laplace noise of a scale, on a grid whose step is `step` of the row's; scale 0 is no noise."""
+    """Discrete Laplace noise of a scale, on a grid whose step is `step` of the row's; scale 0 means no noise."""
 
     scale: float
     step: Fraction = Fraction(1)
 
     @cached_property
     def variance(self) -> float:
-        """Of the discrete distribution."""
+        """The variance of the discrete distribution."""
         return discrete_laplace_distribution.variance(self.scale) * float(self.step) ** 2
 
     @cached_property
     def mean_absolute(self) -> float:
-        """Of the discrete distribution."""
+        """The mean absolute value of the discrete distribution."""
         return discrete_laplace_distribution.mean_absolute(self.scale) * float(self.step)
 
     def half_width(self, coverage: float = COVERAGE) -> Fraction:
-        """Whole steps."""
+        """The half-width, in whole steps."""
         return (
             self._usual_width
             if coverage == COVERAGE
@@ -38,7 +38,7 @@ class Laplace:
 
     @cached_property
     def _usual_width(self) -> Fraction:
-        """Of 95 %: many rows share a distribution, and all are asked for it."""
+        """The 95 % half-width, cached because many rows share a distribution."""
         return discrete_laplace_distribution.half_width(self.scale, COVERAGE) * self.step
 
 
@@ -46,12 +46,12 @@ class Laplace:
 class Blend:
     """A weighted sum of independent discrete Laplace noises, of which only the variance is kept.
 
-    Of continuous noises it would be a normal variable with a random variance: its mean size is at most that of a normal
-    one, and at 95 % and 97.5 % its tails are at most those of a single Laplace variable of the same variance, at least
-    those of a normal one (tests/oracle/test_blended_noise.py).  Discrete noise moves in steps, none larger than the
-    largest weight; with `least` the smallest variance of a noise, that weight is at most sqrt(variance / least), and
-    half such a step is added.  Noises that are hardly ever there are left out of that: they are not 0 with probability
-    `rare` at most, by which the coverage is raised.
+    A sum of continuous Laplace noises is a normal variable with a random variance. Its mean absolute value is at most
+    that of a normal variable. At 95 % and 97.5 %, its tails are at most those of a single Laplace variable of the same
+    variance, and at least those of a normal one (tests/oracle/test_blended_noise.py). Discrete noise moves in steps,
+    none larger than the largest weight. If `least` is the smallest variance of a noise, that weight is at most
+    sqrt(variance / least), and half such a step is added. Noises that are almost always 0 are left out of that: they
+    are nonzero with probability at most `rare`, and the coverage is raised by it.
     """
 
     variance: float
@@ -60,11 +60,11 @@ class Blend:
 
     @property
     def mean_absolute(self) -> float:
-        """At most."""
+        """An upper bound: the value of a normal distribution."""
         return math.sqrt(self.variance * 2 / math.pi)
 
     def half_width(self, coverage: float = COVERAGE) -> Fraction:
-        """As if it were one Laplace variable, and half a step."""
+        """The half-width of one Laplace variable, plus half a step."""
         return Fraction(
             -math.log(1 - coverage - self.rare) * math.sqrt(self.variance / 2)
             + math.sqrt(self.variance) / math.sqrt(self.least) / 2
@@ -73,12 +73,12 @@ class Blend:
 
 @dataclass(frozen=True)
 class Agreeing:
-    """A sum of counts whose noise agrees, on the whole multiples of `step`; a unit of noise moves it by `span` at most.
+    """A sum of counts with k-norm noise, on the multiples of `step`; one unit of noise changes it by at most `span`.
 
-    Noise of counts is symmetric and log-concave.  Of all such distributions of one variance, a Laplace distribution
-    that is cut off has the largest tails where 95 % and 97.5 % lie; spread evenly over a step, noise on whole numbers
-    has a twelfth more variance.  Where factors differ, the sum lies in clumps, and half a clump is added
-    (docs/theorems.md; checked against all outcomes in tests/oracle/test_k_norm_errors.py).
+    The noise of counts is symmetric and log-concave. Among such distributions of one variance, a truncated Laplace
+    distribution has the largest tails at 95 % and 97.5 %. Spread evenly over a step, integer noise has a variance
+    larger by 1/12. If factors differ, the sum lies in clusters, and half a cluster is added (docs/theorems.md; checked
+    against all outcomes in tests/oracle/test_k_norm_errors.py).
     """
 
     variance: float
@@ -87,12 +87,12 @@ class Agreeing:
 
     @property
     def mean_absolute(self) -> float:
-        """As of a normal distribution; on whole numbers, at most the variance."""
+        """The value of a normal distribution; on integers, at most the variance."""
         steps = self.variance / self.step**2
         return self.step * min(math.sqrt(steps * 2 / math.pi), steps)
 
     def half_width(self, coverage: float = COVERAGE) -> Fraction:
-        """Whole steps; none where the noise is not 0 too rarely to matter."""
+        """The half-width in whole steps; 0 if the noise is nonzero too rarely."""
         steps, span = self.variance / self.step**2, self.span / self.step
         if steps <= 1 - coverage:
             return Fraction(0)
@@ -101,12 +101,12 @@ class Agreeing:
         )
 
     def _reach(self, coverage: float) -> float:
-        """In standard deviations."""
+        """The half-width in standard deviations."""
         return -math.log(1 - coverage) / math.sqrt(2) + _CUT_OFF
 
 
 class Peaked(Agreeing):
-    """The same where all that is known of the noise is that it is symmetric, and the rarer the farther from 0.
+    """The same if the noise is only known to be symmetric and unimodal.
 
     Gauss's inequality: at most 4 / (9 k^2) of such a distribution lie beyond k standard deviations, for k >= 2 /
     sqrt(3).
@@ -118,7 +118,7 @@ class Peaked(Agreeing):
 
 @dataclass(frozen=True)
 class Known:
-    """Noise of a count whose very distribution is known, as chances of more than each size; symmetric."""
+    """Symmetric noise of a count whose distribution is known: `beyond` holds the tail probabilities."""
 
     variance: float
     beyond: tuple[float, ...] = field(repr=False)  # P(|z| > h) for h = 0, 1, ..., in steps
@@ -126,45 +126,45 @@ class Known:
 
     @property
     def mean_absolute(self) -> float:
-        """The sum of all these chances."""
+        """The sum of all tail probabilities."""
         return self.step * math.fsum(self.beyond)
 
     def half_width(self, coverage: float = COVERAGE) -> Fraction:
-        """The least number of steps beyond which no more is left."""
+        """The least number of steps with a tail of at most 1 - coverage, by bisection."""
         rest = (1 - coverage) * (1 + 1e-12)
         return Fraction(self.step * bisect_left(self.beyond, -rest, key=lambda chance: -chance))
 
 
 @dataclass(frozen=True)
 class Combined:
-    """A mean of counts whose noise agrees within each star (docs/theorems.md): no factor is above 1.
+    """A mean of counts with k-norm noise within each star (docs/theorems.md); no factor exceeds 1.
 
-    As wide as sums of such counts; between whole steps anything may happen, so half a step more.
+    It is as wide as sums of such counts. Its values need not lie on whole steps, so half a step is added.
     """
 
     variance: float
 
     @property
     def mean_absolute(self) -> float:
-        """As of a normal distribution."""
+        """The value of a normal distribution."""
         return math.sqrt(self.variance * 2 / math.pi)
 
     def half_width(self, coverage: float = COVERAGE) -> Fraction:
-        """A Laplace distribution that is cut off, and half a step."""
+        """The half-width of a truncated Laplace distribution, plus half a step."""
         reach = -math.log(1 - coverage) / math.sqrt(2) + _CUT_OFF
         return Fraction(reach * math.sqrt(self.variance + 1 / 12) + 0.5)
 
 
-_CUT_OFF = 0.055  # standard deviations that a Laplace distribution that is cut off reaches farther, at 95 % or more
+_CUT_OFF = 0.055  # standard deviations by which a truncated Laplace distribution is wider, at 95 % or more
 
 
-RARE = 0.001  # of the coverage: what noises that are hardly ever there may take of it
+RARE = 0.001  # of the coverage: reserved for noises that are almost always 0
 
 
 def least_of(noises: Iterable[float]) -> tuple[float, float]:
-    """The least variance of noises that blend, and how often others, left out, are not 0; none left out if none is.
+    """Return the least variance of noises that blend, and the probability that any noise left out of it is nonzero.
 
-    A noise on whole numbers is not 0 with a probability of at most its variance.
+    That probability is 0 if no noise is left out. A noise on integers is nonzero with probability at most its variance.
 
     >>> least_of([2.0, 8.0]), least_of([1e-9, 2.0, 0.0])
     ((2.0, 0.0), (2.0, 0.001))
@@ -178,6 +178,6 @@ def least_of(noises: Iterable[float]) -> tuple[float, float]:
 
 
 def laplace_distributions(scales: Iterable[float]) -> tuple[Distribution, ...]:
-    """The distributions of rows that get discrete Laplace noise themselves."""
+    """Return the distributions of rows that get discrete Laplace noise themselves."""
     known: dict[float, Distribution] = {}
     return tuple(known.setdefault(s, Laplace(s)) for s in scales)

@@ -1,9 +1,9 @@
-"""What would meet the targets that a plan misses: more of the policy, larger ε, more records, larger groups.
+"""Remedies for missed targets: a larger budget, larger ε, more records, or larger groups.
 
-All of it from the plan's own errors.  The noise of a plan divided by some factor uses so many times as much of every
-pair's ε: it is a plan at that budget, whatever a planner would find there.  A planner often needs less
-(`target_solving`), and may share the noise a little otherwise between a sum and its count: so there is a hundredth to
-spare.
+All of them follow from the plan's own errors. Dividing a plan's noise by some factor multiplies its part of every
+pair's ε by that factor: it is a plan at that budget, whatever plan a planner would find there. A planner often needs
+less (`least_budget`), and may divide the noise slightly differently between a sum and its count. So the factors include
+a margin of one percent.
 """
 
 import math
@@ -22,16 +22,17 @@ from dxprivacy.universe.answers import ErrorOf
 from dxprivacy.universe.blocks import Block, PeopleTable
 from dxprivacy.universe.workload import Workload
 
-# -- Whether an answer tells more than a guess that looks at no data: from public numbers alone ------------------------
-# A number that must lie between two public ends is guessed by their middle, which errs by half their difference at
-# most: a count of n records by n/2, a sum by n times half the range of what one record adds, a mean by half its range.
-# An answer whose noise needs more than that to be covered, 95 % of the time, is *no better than a guess*; a query is,
-# if all its noisy answers are.  A selection is, if what can be said of it, 95 % of the time, is no more than what holds
-# for any candidate: that its score is below the best by the whole range of scores at most.
+# -- Uninformative answers: no better than a guess without data, decided from public numbers ---------------------------
+# A number between two public ends is guessed by their middle, which errs by at most half their difference: a count of n
+# records by n/2, a sum by n times half the range of one record's term, a mean by half its range. An answer is
+# *uninformative* if the margin that covers 95 % of its noise exceeds that. A query is uninformative if all its noisy
+# answers are. A selection is uninformative if its 95 % bound is no less than what holds for every candidate: a score
+# below the best by at most the whole range of scores.
 
 
 def guesses(workload: Workload, records: int | None) -> list[float]:
-    """Per answer, the most by which the middle of what is possible can err; infinite where `records` is not known.
+    """Return, per answer, the largest error of the middle of its possible range; infinite if it depends on unknown
+    `records`.
 
     >>> from dxprivacy.queries.asking import gather
     >>> from dxprivacy.universe.universe import Universe
@@ -43,9 +44,9 @@ def guesses(workload: Workload, records: int | None) -> list[float]:
 
 
 def _spreads(block: Block) -> Floats:
-    """Per row the largest entry less the smallest, absence counted as 0.
+    """Per row, the largest entry minus the smallest, where absence counts as 0.
 
-    Of people there are as many as of their rows, divided by how many each can have.
+    For people, the entry is divided by the number of rows that each can have.
     """
     if isinstance(block, PeopleTable):
         return np.asarray(block.peak_of_row / block.universe.rows_each, dtype=np.float64)
@@ -53,7 +54,7 @@ def _spreads(block: Block) -> Floats:
 
 
 def no_better(plan: PlanFacts, records: int | None = None) -> list[int]:
-    """The noisy uninformative answers; `records` where the plan was made without their number."""
+    """Return the uninformative answers; pass `records` if the plan was made without their number."""
     known = plan.records if records is None else records
     errors = errors_with(plan, known)
     noisy = [any(plan.distributions[r].variance for r in answer.rows) for answer in plan.workload.answers]
@@ -62,14 +63,14 @@ def no_better(plan: PlanFacts, records: int | None = None) -> list[int]:
 
 
 def errors_with(plan: PlanFacts, records: int | None) -> tuple[ErrorOf, ...]:
-    """The errors of all answers with this number of records."""
+    """Return the errors of all answers with this number of records."""
     if records == plan.records:
         return plan.errors
     return all_expected(plan.workload, plan.distributions, records, plan.measured.shifts)
 
 
 def useless_queries(plan: PlanFacts, useless: Sequence[int]) -> list[int]:
-    """The queries all of whose noisy answers are among the useless ones."""
+    """Return the queries whose noisy answers are all uninformative."""
     hopeless = set(useless)
     answers = plan.workload.answers
     noisy = [k for k, a in enumerate(answers) if any(plan.distributions[r].variance for r in a.rows)]
@@ -77,23 +78,23 @@ def useless_queries(plan: PlanFacts, useless: Sequence[int]) -> list[int]:
     return sorted(asked - {answers[k].query for k in noisy if k not in hopeless})
 
 
-# -- What would meet the targets that a plan misses --------------------------------------------------------------------
+# -- Remedies for missed targets ---------------------------------------------------------------------------------------
 
 
 Errors: TypeAlias = Callable[[float], tuple[ErrorOf, ...]]
-_NO_NOISE = 1e12  # so many times less than there is
+_NO_NOISE = 1e12  # factor of noise reduction that stands for no noise
 _MANY = 10**15  # records
 _TRIES = 60
 _SPARE = 1.01
-_STEP = 1.01  # noise is whole numbers: what is enough in proportion may be a step short
+_STEP = 1.01  # noise is integer: the proportional factor may be one step short
 
 
 @dataclass(frozen=True)
 class Missed:
-    """The answers of a query that miss its target, the widest of them, and what would meet it for all.
+    """The answers of a query that miss its target, the widest of them, and the remedies that meet it for all.
 
-    `factor`: so many times the budget, or every ε of the policy; `records`: so many instead of those planned for;
-    `group`: so many in each group, where the answers are about groups.  None where it cannot help.
+    `factor` multiplies the budget, or every ε of the policy; `records` replaces the planned number of records; `group`
+    is the number of records in each group, for answers about groups. None marks a remedy that cannot help.
     """
 
     query: int
@@ -105,7 +106,7 @@ class Missed:
 
 
 def missed_targets(plan: PlanFacts) -> list[Missed]:
-    """Query by query, those that have a target which some answer misses."""
+    """Return the queries with an answer that misses its target."""
     missed: dict[int, list[int]] = {}
     for k, answer in enumerate(plan.workload.answers):
         if answer.within is not None and not reaches(plan.errors[k], answer.within):
@@ -130,7 +131,7 @@ def missed_targets(plan: PlanFacts) -> list[Missed]:
 
 
 def reaches(error: ErrorOf, within: Fraction) -> bool:
-    """Whether an answer is as close as was asked.
+    """Whether the 95 % half-width meets the target.
 
     >>> reaches(ErrorOf(1.0, 1.0, 2.0), Fraction(2)), reaches(ErrorOf(1.0, 1.0, 2.1), Fraction(2))
     (True, False)
@@ -148,9 +149,9 @@ def _with_records(plan: PlanFacts, records: int) -> tuple[ErrorOf, ...]:
 
 
 def _enough(plan: PlanFacts, missed: Mapping[int, Sequence[int]], errors_at: Errors, most: float) -> dict[int, float]:
-    """Per query how many times as much is enough for all that it misses; where nothing helps, it is left out.
+    """For each query, the factor that meets all its missed targets; queries that no factor helps are left out.
 
-    A part of an error stays (cells, rounding, shifts), the rest shrinks in proportion, up to steps of the noise.
+    A part of the error is fixed (binning, rounding, shifts). The rest shrinks in proportion, up to steps of the noise.
     """
     limit = errors_at(most)
     out: dict[int, float] = {}
@@ -168,7 +169,7 @@ def _enough(plan: PlanFacts, missed: Mapping[int, Sequence[int]], errors_at: Err
 
 
 def _in_proportion(plan: PlanFacts, k: int, fixed: float) -> float:
-    """How many times as much would be enough if noise were not whole numbers."""
+    """The factor that would suffice if noise were continuous."""
     room = float(plan.workload.answers[k].within or 0) - fixed
     return (plan.errors[k].half_width - fixed) / room if room > 0 else 1.0
 
@@ -179,7 +180,7 @@ def _meets(plan: PlanFacts, k: int, error: ErrorOf) -> bool:
 
 
 def three_digits_up(x: float) -> float:
-    """Not smaller, in three digits; what only floats added does not count.
+    """Round up to three digits; an excess of float rounding is ignored.
 
     >>> three_digits_up(2.4001), three_digits_up(1.0), three_digits_up(33333)
     (2.41, 1.0, 33400.0)
@@ -190,10 +191,9 @@ def three_digits_up(x: float) -> float:
     return float(math.ceil(Fraction(x) / step - Fraction(1, 10**9)) * step)
 
 
-# -- How much of a policy meets the targets ----------------------------------------------------------------------------
-# By planning again and again: the least budget, or the least factor of every ε.
-#
-# Work is bounded by the number of plans.  What is returned was planned, so that it holds whatever the search did.
+# -- Least budget, or least factor of every ε, that meets the targets --------------------------------------------------
+# The search plans repeatedly, and its work is bounded by the number of plans. The returned amount was itself planned,
+# so it holds whatever path the search took.
 
 
 P = TypeVar("P", bound=PlanFacts)
@@ -205,9 +205,9 @@ _MOST = Fraction(10**9)
 
 @dataclass(frozen=True)
 class Solved(Generic[P]):
-    """The least amount that was found to be enough, with its plan, and the largest that was found not to be.
+    """The least amount found to be enough, with its plan, and the largest amount found to be too little.
 
-    `amount` is a budget, or a factor of every ε.  `met` of all `targets` are met, each an answer that has one.
+    `amount` is a budget, or a factor of every ε. `met` of all `targets` are met; each is an answer with a target.
     """
 
     amount: Fraction
@@ -218,15 +218,15 @@ class Solved(Generic[P]):
 
 
 def least_budget(make: Callable[[Fraction], P]) -> Solved[P]:
-    """The least budget, in three digits, whose plan meets every target that the whole policy meets."""
+    """Return the least budget, in three digits, whose plan meets every target that the whole policy meets."""
     top = make(Fraction(1))
     return _least(make, Fraction(1), top, None, _targets(top))
 
 
 def least_factor(make: Callable[[Fraction], P]) -> Solved[P]:
-    """By how much every ε would have to grow, in three digits, for every target that less noise meets.
+    """Return the least factor of every ε, in three digits, that meets every target which less noise can meet.
 
-    `make` plans under a policy with so many times every ε.
+    `make` plans under a policy with every ε multiplied by its argument.
     """
     base = make(Fraction(1))
     targets = _targets(base)
@@ -235,7 +235,7 @@ def least_factor(make: Callable[[Fraction], P]) -> Solved[P]:
         return Solved(Fraction(1), base, None, len(_met(base)), targets)
     most = three_digits(Fraction(max(factors)))
     top = make(most)
-    while len(_met(top)) <= len(_met(base)) and most < _MOST:  # a planner may weigh other answers more
+    while len(_met(top)) <= len(_met(base)) and most < _MOST:  # the planner may favor other answers
         most *= 2
         top = make(most)
     return _least(make, most, top, Fraction(1), targets)
@@ -244,7 +244,9 @@ def least_factor(make: Callable[[Fraction], P]) -> Solved[P]:
 def _least(
     make: Callable[[Fraction], P], most: Fraction, top: P, too_little: Fraction | None, targets: int
 ) -> Solved[P]:
-    """Amounts are tried from what a plan uses downwards, then between the least that is enough and the largest not."""
+    """Bisection, after a first step down to what the plan uses; returns the least amount that was found to
+    be enough.
+    """
     wanted = _met(top)
     enough, plan = most, top
     for _ in range(_PLANS if wanted else 0):
@@ -275,7 +277,7 @@ def _met(plan: PlanFacts) -> frozenset[int]:
 
 
 def _next(enough: Fraction, too_little: Fraction | None, plan: PlanFacts) -> Fraction | None:
-    """What to try: what a plan leaves unused is not needed; else half, until that is too little, then in between."""
+    """The next amount to try: what the plan uses, if that is clearly less; otherwise the middle of the bracket."""
     if too_little is not None and enough <= too_little * _CLOSE:
         return None
     used = three_digits(Fraction(plan.certificate.ratio) / plan.budget * enough)
@@ -286,7 +288,7 @@ def _next(enough: Fraction, too_little: Fraction | None, plan: PlanFacts) -> Fra
 
 
 def three_digits(amount: Fraction) -> Fraction:
-    """Not smaller, in three digits.
+    """Round up to three digits.
 
     >>> three_digits(Fraction(1, 3)), three_digits(Fraction(12345, 10000))
     (Fraction(167, 500), Fraction(31, 25))

@@ -1,16 +1,16 @@
-"""Proposals for the scales: how the rows share the budget.  Optimizers propose; a certificate decides.
+"""Linear constraints on the noise scales, and how to divide the budget among rows. A certificate decides in the end.
 
-With `w = 1/s` the policy asks for `sum_k w_k |A_ki - A_kj| <= limit(i, j)` on the covering pairs: linear in w.  The
-limit is the granted fraction of d(i, j), or what earlier releases left of d(i, j) where that is less; the covering
-pairs are then those of old and new costs together, because the generator lemma is about their sum.
+With precisions `w = 1/s` the policy requires `sum_k w_k |A_ki - A_kj| <= limit(i, j)` on the generating pairs, which is
+linear in w. The limit is the granted fraction of d(i, j), or the rest that earlier releases left of d(i, j), if less.
+The generating pairs are then those of old and new costs together, because the lemma on generators is about their sum.
 
-*equal split*  (strategy 1) every row gets 1/K of the budget: s_k = K c'_k, c'_k the row's own sensitivity;
+*equal split*  (strategy 1) every row gets 1/K of the budget: s_k = K c'_k, where c'_k is the row's own sensitivity;
 *same scale*   (strategy 2) one scale for all rows, the joint sensitivity;
-*fill*         raise the rows' precision in rounds until a pair is used up; freeze the rows that touch it and go on with
-               the rest.  All rows together in fixed proportions: in those of a strategy it is never worse than that
-               strategy, on any row.  Or each as far as its own pairs allow, in the proportions of what each could have
-               alone of what is left: that is strategy 3 of the paper (PSA).  A row with a target stops there and leaves
-               the rest of the budget unspent.
+*fill*         progressive filling: raise the precision of all rows in rounds until a pair is used up; freeze the rows
+               that change along it and continue with the others. With fixed proportions, all rows rise together; in
+               the proportions of a strategy the result is at least as good as the strategy on every row. Or each row
+               rises as far as its own pairs allow, in proportion to what it could have alone of the rest: that is
+               strategy 3 of the paper (PSA). A row with a target stops there, and its unused budget is kept.
 """
 
 import math
@@ -39,14 +39,14 @@ from dxprivacy.universe.blocks.block import ENTRIES_AT_ONCE
 from dxprivacy.universe.workload import Workload
 
 # -- Constraints along attributes of many points: too many pairs to list, so those that matter are searched for --------
-# The system starts with a pool of pairs, each of them a constraint like any other; whoever has solved it asks which
-# pairs its solution is short on, and solves again with these.  A lower bound on the loss under some constraints holds
-# under all of them, so the gap is honest at every step; and whatever comes of it is certified against all pairs as
-# always.
+# Cutting planes: the system starts with a pool of pairs, each of them a constraint like any other. The solver asks for
+# the pairs that its solution violates, and solves again with these. A lower bound on the error objective under some
+# constraints also holds under all of them, so the optimality gap is valid at every step. The result is certified
+# against all pairs, as always.
 
 
-ENOUGH = 1 + 1e-9  # of a pair's limit: nothing is to be gained beyond
-_SAMPLE = 4_000_000  # differences of nearest neighbors that are looked at to begin with
+ENOUGH = 1 + 1e-9  # of a pair's limit: a smaller violation is not worth another round
+_SAMPLE = 4_000_000  # differences of nearest neighbors in the initial pool
 _AT_ONCE = 1 << 14
 
 Pool = tuple[Ints, Ints]
@@ -54,7 +54,7 @@ Pool = tuple[Ints, Ints]
 
 @dataclass(frozen=True, eq=False)
 class ConstraintSearch:
-    """Looks for pairs on which scales are short."""
+    """Searches for the pairs whose constraint given scales violate."""
 
     workload: Workload
     metric: Metric
@@ -62,11 +62,13 @@ class ConstraintSearch:
     spent: Cost | None
 
     def cover_of(self, scales: Floats) -> Cover:
-        """What decides about answers with these scales, on top of what was spent."""
+        """The candidate pairs that decide whether answers with these scales fit next to what was spent."""
         return cover(together(LaplaceCost(self.workload, scales), self.spent), self.metric, walks=True)
 
     def first(self, plan: Cover) -> Pool:
-        """For each row a pair between its ends, and the nearest neighbors between which it changes most."""
+        """The initial pool: per row a pair with its two extreme values, and the nearest neighbors between which it
+        changes most.
+        """
         found = [ends for block in self.workload.blocks if (ends := block.ends(absent=True)) is not None]
         near = self._neighbors(plan)
         if len(near[0]):
@@ -95,7 +97,9 @@ class ConstraintSearch:
         return np.concatenate(first), np.concatenate(second)
 
     def short(self, scales: Floats, many: int) -> tuple[Pool, float]:
-        """So many pairs on which these scales are short, most of all first; and by which factor, at least 0."""
+        """Return up to 2 `many` most violated pairs, in falling order, and the largest ratio of load to limit (0 if
+        none).
+        """
         cost = LaplaceCost(self.workload, scales)
         plan = self.cover_of(scales)
         found: list[tuple[Ints, Ints, Floats]] = []
@@ -131,7 +135,7 @@ class ConstraintSearch:
 
 
 def _distinct(pairs: list[Pool]) -> Pool:
-    """Each pair once, the first first."""
+    """Return each unordered pair once, in order of first occurrence."""
     i, j = (np.concatenate([p[side] for p in pairs]) for side in (0, 1)) if pairs else (np.zeros(0, np.int64),) * 2
     low, high = np.minimum(i, j), np.maximum(i, j)
     apart = np.flatnonzero(low != high)
@@ -144,12 +148,12 @@ def _distinct(pairs: list[Pool]) -> Pool:
 
 
 def pooled(pool: Pool) -> Cover:
-    """A pool as a cover: these pairs as they are."""
+    """A pool of pairs as a cover."""
     return Cover("searched", (CandidatePairs(0, 1, (pool,), np.zeros(1, dtype=np.int64)),))
 
 
 def joined(pool: Pool, more: Pool) -> Pool:
-    """Both, each pair once."""
+    """The union of two pools, each pair once."""
     return _distinct([pool, more])
 
 
@@ -159,45 +163,52 @@ def joined(pool: Pool, more: Pool) -> Pool:
 MAX_ENTRIES = 10_000_000  # stored loads
 MAX_PAIRS = 2_500_000
 MAX_LINES = 30_000_000  # stored columns of the dense pairs
-MAX_PASS = 500_000_000  # loads looked at in one pass over dense pairs
-MAX_WORK = 5_000_000_000  # loads looked at in all rounds of one filling
-MAX_ROUNDS = 200  # of filling jointly
+MAX_PASS = 500_000_000  # loads in one pass over dense pairs
+MAX_WORK = 5_000_000_000  # loads in all rounds of one filling
+MAX_ROUNDS = 200  # of joint filling
 
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """The covering pairs for each variable, and the variable of each row: its own, or that of its whole block."""
+    """Generating pairs as linear constraints on variables, and the variable of each row.
+
+    A row has a variable of its own, or shares one with its whole block.
+    """
 
     pairs: Pairs
     variable: Ints
-    by_row: bool = True  # whether nothing is lost by sharing: rows have variables of their own, or play the same role
-    searched: "Searched | None" = None  # where the pairs are only those that were found so far
+    # Whether sharing loses nothing: each row has its own variable, or those that share play the same role.
+    by_row: bool = True
+    searched: "Searched | None" = None  # set if the pairs are only those found so far
 
     @property
     def count(self) -> int:
-        """How many variables."""
+        """The number of variables."""
         return self.pairs.count
 
     def reduced(self, alike: Ints) -> "Constraints":
-        """The same with one variable for all of one role; `alike` numbers rows of equal part in the loss."""
+        """The same system with one variable per role; `alike` numbers rows with equal coefficients in the error
+        objective.
+        """
         if not isinstance(self.pairs, SparsePairs):
             return self
         kind = np.full(self.count, -1, dtype=np.int64)
         kind[self.variable] = alike
-        if (kind[self.variable] != alike).any():  # rows that share a variable differ
+        if (kind[self.variable] != alike).any():  # rows of different roles share a variable
             return self
         found = reduced(self.pairs, kind)
         return self if found is None else replace(self, pairs=found.pairs, variable=found.variable[self.variable])
 
 
 def constraints(workload: Workload, metric: Metric, budget: Fraction, spent: Cost | None = None) -> Constraints | None:
-    """The system for a workload, or None where it would be too large (or can only be bounded).
+    """Build the constraints of a workload; None if there are too many, or if only an upper bound of the loss is known.
 
-    Where few enough covering pairs allow it, every row may get a scale of its own; otherwise a structured block over
-    several attributes gets one, because its covering pairs then need not tell its rows apart.
+    If there are few enough generating pairs, every row has a variable of its own. Otherwise a structured block over
+    several attributes has one variable, so that its generating pairs need not distinguish its rows.
     """
     rows = np.arange(workload.rows, dtype=np.int64)
-    different = LaplaceCost(workload, np.arange(1.0, workload.rows + 1.0))  # then contexts tell all rows apart
+    # Distinct scales, so that contexts distinguish all rows.
+    different = LaplaceCost(workload, np.arange(1.0, workload.rows + 1.0))
     plan = cover(together(different, spent), metric, walks=True)
     build = _Building(workload, metric, budget, spent)
     if plan.walks and replace(plan, walks=()).tight:
@@ -209,12 +220,12 @@ def constraints(workload: Workload, metric: Metric, budget: Fraction, spent: Cos
 
 
 def constraints_by_block(workload: Workload, metric: Metric, budget: Fraction) -> Constraints | None:
-    """The system where each structured block has one scale, or None where it would be too large."""
+    """Build the constraints with one scale for each structured block; None if there are too many."""
     return _by_block(_Building(workload, metric, budget, None), None)
 
 
 def _by_block(build: "_Building", tried: int | None) -> Constraints | None:
-    """One variable for the rows of a block; unless each row has its own then too, for as many pairs as were tried."""
+    """One variable for the rows of each block; None if that would be the system of `tried` pairs again."""
     workload = build.workload
     plan = cover(together(LaplaceCost(workload, np.ones(workload.rows)), build.spent), build.metric, walks=True)
     shared = _shared(workload, plan.exchanged, alike=plan.presence is not None)
@@ -224,7 +235,9 @@ def _by_block(build: "_Building", tried: int | None) -> Constraints | None:
 
 
 def constraints_by_direction(workload: Workload, metric: Metric, budget: Fraction) -> Constraints:
-    """A stricter system that is always small: along each attribute, what every block needs by itself, added up."""
+    """Build a stricter system that is always small: along each attribute, the sum of what every block needs
+    by itself.
+    """
     from scipy.sparse import csr_array
 
     alone = [Workload(workload.universe, (block,), ()) for block in workload.blocks]
@@ -241,7 +254,9 @@ def _need(alone: Workload, along: Metric, axes: set[int]) -> float:
 
 
 def _directions(metric: Metric) -> Iterator[tuple[set[int], Metric]]:
-    """Attributes, and the same metric with all others public: if these add up each by itself, otherwise all at once."""
+    """Yield each attribute with the metric in which all others are public; all attributes at once if distances do not
+    add up.
+    """
     base = present(metric)
     if base.axes is None:
         yield set(range(len(metric.universe.shape))), metric
@@ -255,9 +270,9 @@ def _directions(metric: Metric) -> Iterator[tuple[set[int], Metric]]:
 def _shared(workload: Workload, exchanged: Sequence[int], *, alike: bool) -> Ints:
     """One variable for all rows of a structured block over several attributes, otherwise one per row.
 
-    Contexts that differ in which rows of it change are then one, so that some of its rows are on no pair by themselves.
-    Likewise along attributes where one pair stands for many rows; and for all where records may be absent, of whom one
-    then stands for all with the same weights.
+    Contexts that differ only in which rows of the block change then give the same constraint. Sharing is also used
+    along attributes where one pair stands for many rows (value symmetry), and for all blocks if records may be absent,
+    where one absence stands for all that have the same weights.
     """
     labels: list[int] = []
     for block in workload.blocks:
@@ -270,14 +285,17 @@ def _shared(workload: Workload, exchanged: Sequence[int], *, alike: bool) -> Int
 
 @dataclass(frozen=True, eq=False)
 class Searched:
-    """The pairs found so far, and where more are found."""
+    """The pairs found so far, and the search for more."""
 
     build: "_Building"
     search: ConstraintSearch
     pool: Pool
 
     def more(self, precision: Floats) -> tuple[Constraints | None, float]:
-        """With the pairs on which this precision is short, None where there are none; and by which factor it is."""
+        """Add the pairs that this precision violates.
+
+        Returns the larger system, None if no pair is violated, and the largest ratio of load to limit.
+        """
         with np.errstate(divide="ignore"):
             scales = np.where(np.isfinite(precision), 1.0 / precision, 0.0)
         found, factor = self.search.short(scales, 2 * len(precision) + 50)
@@ -295,13 +313,15 @@ class _Building:
     spent: Cost | None
 
     def searched(self, search: ConstraintSearch, pool: Pool) -> Constraints | None:
-        """The pairs of a pool, to which others may be added."""
+        """Constraints for the pairs of a pool, which may grow."""
         rows = np.arange(self.workload.rows, dtype=np.int64)
         found = self.dense(pooled(pool)) or self.sparse(pooled(pool), rows)
         return None if found is None else replace(found, searched=Searched(self, search, pool))
 
     def dense(self, plan: Cover) -> Constraints | None:
-        """Where at least half of the rows may change along a pair, and the columns of all cells can be held."""
+        """Constraints in dense form, used if at least half of the rows may change along a pair and all columns fit in
+        memory.
+        """
         workload = self.workload
         rows = workload.rows
         if 2 * workload.width < rows or rows == 1:
@@ -322,12 +342,12 @@ class _Building:
         apart = used_up[workload.differences(i[used_up], j[used_up])[0][:1]]
         if len(apart):
             raise self._refusal((int(i[apart[0]]), int(j[apart[0]])))
-        limits[used_up] = np.inf  # no row tells the two apart: such a pair asks for nothing
+        limits[used_up] = np.inf  # no row separates the two: the pair sets no constraint
         found = DensePairs(lines, places[: len(i)], places[len(i) :], limits)
         return Constraints(found, np.arange(rows, dtype=np.int64))
 
     def sparse(self, plan: Cover, variable: Ints) -> Constraints | None:
-        """All differences that are not 0, unless there are too many."""
+        """Constraints in sparse form, from all nonzero differences; None if there are too many."""
         from scipy.sparse import csr_array
 
         if plan.size > MAX_PAIRS:
@@ -363,16 +383,16 @@ class _Building:
 
 
 Proportions = Callable[[Floats], Floats]
-"""How fast each variable is raised in a round, from what is left of each pair (in parts of its limit)."""
+"""How fast each variable is raised in a round, given the unused fraction of each pair's limit."""
 
 
 def fixed(proportions: Floats) -> Proportions:
-    """The same in every round."""
+    """The same proportions in every round."""
     return lambda room: proportions  # noqa: ARG005
 
 
 def of_what_is_left(pairs: Pairs, pull: Floats) -> Proportions:
-    """What each variable could have alone of what is left, times its pull: the rounds of strategy 3."""
+    """The precision that each variable could have alone within the rest, times its pull: the rounds of strategy 3."""
 
     def proportions(room: Floats) -> Floats:
         alone = pairs.own(room)[0]
@@ -393,17 +413,17 @@ def fill(
 ) -> Floats:
     """Raise w from `start` until every variable meets its cap or a pair that is used up.
 
-    `jointly` all variables stop at the first pair that is used up in a round; otherwise each goes as far as the pairs
-    along which it changes allow it if all did.  Either way a round freezes a variable at least: at its cap, or at the
-    tightest pair.  So there are at most as many rounds as variables, and each leaves a valid w: stopping early only
-    leaves budget unused.  `part` of every limit is given out.
+    If `jointly`, all variables stop at the first pair that is used up in a round. Otherwise each goes as far as the
+    pairs along which it changes allow if all variables did the same. In both cases each round freezes at least one
+    variable: at its cap, or at the tightest pair. So there are at most as many rounds as variables, and w is valid
+    after each. Stopping early only leaves budget unused. The fraction `part` of every limit is distributed.
     """
     w = np.zeros(pairs.count) if start is None else start
     used = pairs.used(w)
     active = (caps > w) & ~pairs.touched(np.flatnonzero(used >= part * (1 - 1e-12)))
     most = min(pairs.count, max(2, MAX_WORK // max(pairs.entries, 1)))
     for turn in range(min(most, MAX_ROUNDS) if jointly else most):
-        if not active.any() or (turn and watch is not None and watch.over):  # after a round everyone has something
+        if not active.any() or (turn and watch is not None and watch.over):  # after one round every row has some budget
             break
         room = np.maximum(part - used, 0.0)
         step = _step(pairs, np.where(active, proportions(room), 0.0), room, jointly=jointly)
@@ -422,7 +442,7 @@ def fill(
 
 
 def _step(pairs: Pairs, direction: Floats, room: Floats, *, jointly: bool) -> Floats:
-    """How far to go: no pair is used by more than what is left of it, in exact arithmetic."""
+    """The step of each variable, such that no pair is used beyond what is left of it, in exact arithmetic."""
     rate = pairs.used(direction)
     strain = np.zeros(len(rate))
     np.divide(rate, room, out=strain, where=room > 0)

@@ -1,4 +1,4 @@
-"""Which pair keeps each answer of a plan from being more accurate: the most used generating pair that it separates.
+"""Find the pair that limits each answer's accuracy: the most used generating pair that the answer separates.
 
 Only public numbers are used: the plan's cost, its metric and the queries.
 """
@@ -14,21 +14,21 @@ from dxprivacy.privacy.proportional_costs import whole_of
 
 _CHUNK = 1 << 8
 _KEPT = 100_000
-_WALKED = 5_000  # along attributes of many points
+_WALKED = 5_000  # along attributes with many values
 _COUNTED = 2_000
 
 
 @dataclass(frozen=True)
 class LimitingPair:
-    """What keeps an answer from being better: a pair that is used up, or nothing."""
+    """The pair that limits an answer, with the used fraction of its distance; None if nothing limits it."""
 
     pair: tuple[int, int] | None
     used: float
-    also: int = 0  # so many other pairs are as tight for it: under an optimal plan several limit the same answer
+    also: int = 0  # number of other pairs that are as tight: under an optimal plan, several limit the same answer
 
 
 def limits(plan: Plan) -> list[LimitingPair]:
-    """Per answer, the most used pair that it touches: pairs in falling order, until every row has met one."""
+    """Return the most used pair per answer: pairs in falling order of use, until every row is touched by one."""
     used, first, second = _most_used_pairs(plan)
     order = np.argsort(-used, kind="stable")
     owner = np.full(plan.workload.rows, -1, dtype=np.int64)
@@ -55,7 +55,7 @@ def limits(plan: Plan) -> list[LimitingPair]:
 
 
 def _limits_of_proportional(plan: Plan, found: list[LimitingPair]) -> list[LimitingPair]:
-    """People and maps are limited by the closest two records that they tell apart."""
+    """People and maps are limited by the closest two records that they separate."""
     pairs: dict[int, tuple[int, int]] = {}
     for block, start in plan.workload.proportional:
         told = zip(range(start, start + block.rows), whole_of(block).limiting(plan.metric), strict=True)
@@ -66,7 +66,7 @@ def _limits_of_proportional(plan: Plan, found: list[LimitingPair]) -> list[Limit
 
 
 def _tight_pairs(plan: Plan, used: Floats, first: Ints, second: Ints) -> Ints:
-    """Per row, how many covering pairs along which it changes are used up; not counted where they are very many."""
+    """Per row, the number of used-up generating pairs along which it changes; all 0 if there are very many."""
     tight = np.flatnonzero(used >= (1 - 1e-6) * float(plan.budget))
     if len(tight) > _COUNTED:
         return np.zeros(plan.workload.rows, dtype=np.int64)
@@ -75,9 +75,9 @@ def _tight_pairs(plan: Plan, used: Floats, first: Ints, second: Ints) -> Ints:
 
 
 def _lend(plan: Plan, owner: Ints, used: Floats) -> None:
-    """A noisy row that no covering pair touches borrows the pair of a row of its query with the same noise.
+    """Noisy rows that no generating pair touches get the pair of a row of the same block with equal noise, in place.
 
-    Covering pairs look at one context of the other attributes only; in words, a pair names just what differs.
+    Generating pairs cover only one context of the other attributes, and messages name only the attributes that differ.
     """
     block, noise = (
         np.asarray(plan.workload.block_of),
@@ -93,7 +93,7 @@ def _lend(plan: Plan, owner: Ints, used: Floats) -> None:
 
 
 def _most_used_pairs(plan: Plan) -> tuple[Floats, Ints, Ints]:
-    """The covering pairs that use most of their budget."""
+    """The generating pairs with the largest used fraction: fractions, first records, second records."""
     used: Floats = np.zeros(0)
     first: Ints = np.zeros(0, dtype=np.int64)
     second: Ints = np.zeros(0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""All methods side by side for the same queries: what each would give, and what it would take to find out.
+"""Compare all planning methods on the same queries: the errors of each, and the time to plan it.
 
 Every line is a certified plan; `auto` takes the first of the best.
 """
@@ -22,7 +22,7 @@ from dxprivacy.wording import digits
 
 @dataclass(frozen=True)
 class ComparedMethod:
-    """One method's plan in figures; `refused` says why it has none."""
+    """The figures of one method's plan; `refused` gives the reason if it has none."""
 
     method: str
     seconds: float
@@ -30,13 +30,13 @@ class ComparedMethod:
     worst_95: float = math.nan
     missed: int = 0  # answers that miss their target
     relative: float = math.nan  # error of all answers together, relative to the best method
-    worst_case: float = math.nan  # in standard-DP terms
+    worst_case: float = math.nan  # worst-case ε
     gap: float | None = None
     best: bool = False
     refused: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; null where there is no such number."""
+        """Return the JSON form; null marks figures that do not exist."""
         figures = {"median_95": self.median_95, "worst_95": self.worst_95, "relative_error": self.relative}
         figures["worst_case_epsilon"] = self.worst_case
         return {
@@ -51,7 +51,7 @@ class ComparedMethod:
 
 
 def compare_methods(task: Task) -> list[ComparedMethod]:
-    """One line for each method, in the order of the list.
+    """Return one line per method, in the order of `MAKERS`.
 
     >>> from fractions import Fraction
     >>> from dxprivacy import metrics
@@ -72,7 +72,10 @@ def compare_methods(task: Task) -> list[ComparedMethod]:
             and maker.applies(task)
             and not maker.in_auto(task)
         ):
-            refused[maker.name] = (f"too many rows to try beside the others; --method {maker.name} does", 0.0)
+            refused[maker.name] = (
+                f"too many rows to try next to the other methods; --method {maker.name} tries it",
+                0.0,
+            )
             continue
         own = None if maker.instead is None else found.get("optimal", next(iter(found.values())))[0]
         try:
@@ -94,7 +97,7 @@ def compare_methods(task: Task) -> list[ComparedMethod]:
 
 
 def _require_methods(task: Task) -> None:
-    """What is accounted as a whole is counted in one way only."""
+    """Refuse queries with proportional cost, for which there is only one method."""
     firsts = {start for _, start in task.workload.proportional}
     asked = [answer.query for answer in task.workload.answers if firsts & set(answer.rows)]
     if asked:
@@ -125,14 +128,15 @@ def _line(
 
 
 def _relative(task: Task, found: Candidate, loss: float, least: float) -> float:
-    """The error, not its square; of a geometric mean the ratio of the means."""
+    """The error ratio to the best method: a root for squared errors, a ratio of means for the geometric objective."""
     weight = float(sum(w for w, s in zip(task.weights.tolist(), task.effective(found).tolist(), strict=True) if s))
     return task.loss.times(loss, least, weight)
 
 
-# -- What a change of policy means for answers: the error of each attribute's table of counts, before and after --------
-# A table by one attribute moves only along that attribute, so its error follows from that attribute's own metric,
-# whether attributes are combined by sum or by maximum; where records may be absent, so they may along the attribute.
+# -- The effect of a policy change: the error of each attribute's table of counts, before and after --------------------
+# A table by one attribute changes only along that attribute, so its error follows from that attribute's own metric.
+# This holds if attributes are combined by sum or by maximum. If records may be absent, they may be absent along the
+# attribute.
 
 
 MAX_VALUES = 5_000
@@ -140,7 +144,7 @@ MAX_VALUES = 5_000
 
 @dataclass(frozen=True)
 class TableError:
-    """The 95 % half-width of the counts by one attribute: the best and the worst of them; 0 is exact."""
+    """The 95 % half-width of the counts by one attribute: smallest and largest; 0 means noise-free."""
 
     least: float
     most: float
@@ -154,7 +158,7 @@ class TableError:
 
 @dataclass(frozen=True)
 class Gained:
-    """The error of `count by NAME` under two policies; None where the policy does not allow the table."""
+    """The error of `count by NAME` under two policies; None if a policy does not allow the table."""
 
     query: str
     before: TableError | None
@@ -164,14 +168,14 @@ class Gained:
         return f"{self.before or 'no table'} → {self.after or 'no table'}"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: least and most half-width, or null."""
+        """Return the JSON form: smallest and largest half-width, or null."""
         sides = {"before": self.before, "after": self.after}
         widths = {side: [error.least, error.most] if error else None for side, error in sides.items()}
         return {"query": self.query, "half_width_95": widths}
 
 
 def errors_gained(before: Metric, after: Metric) -> dict[str, Gained]:
-    """For every attribute that both policies have, the error of its table; very large tables are left out.
+    """Return the error of each shared attribute's table under both policies; very large tables are left out.
 
     >>> from dxprivacy import metrics
     >>> print(*errors_gained(metrics.constant(3, 1), metrics.constant(3, 2)).values())
@@ -183,7 +187,7 @@ def errors_gained(before: Metric, after: Metric) -> dict[str, Gained]:
 
 
 def table_error(metric: Metric) -> TableError | None:
-    """The error of the counts of all values of one attribute, with the whole of its budget."""
+    """Return the error of the counts of all values of one attribute, at the whole budget."""
     try:
         asked, task = prepare(table(*metric.universe.names), metric)
         plan = finish(asked, task, best_of_own_rows(task)[0])

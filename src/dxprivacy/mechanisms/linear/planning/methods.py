@@ -1,6 +1,6 @@
-"""The ways to share a budget: each proposes scales, all are certified alike.
+"""Planning methods: each proposes noise scales, and all proposals are certified in the same way.
 
-`MAKERS` lists them in the order in which `method="auto"` tries them.  To add one, add a `Maker`: its name, whether it
+`MAKERS` lists them in the order in which `method="auto"` tries them. To add one, add a `Maker`: its name, whether it
 applies to a task, and what it proposes.
 """
 
@@ -36,24 +36,24 @@ from dxprivacy.optimize.pair_constraints import Pairs
 from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import LaplaceCost
 
-_SAFETY = 1.0 + 2.0**-40  # proposals come from floats: leave room, the certificate decides
-WORTH_IT = 1 - 1 / 1.1**2  # of the squared error: other rows must lower the error by a tenth
-_BY_FAR = 1 - 1 / 2.0**2  # half the error, at least
-_SEARCHES = 40  # for pairs that are not yet among the constraints
-_SHORT = 1 + 1e-8  # of a pair's limit: not worth another search
+_SAFETY = 1.0 + 2.0**-40  # proposals are floats: leave room for rounding, the certificate decides
+WORTH_IT = 1 - 1 / 1.1**2  # of the squared error: a strategy must lower the error by a tenth
+_BY_FAR = 1 - 1 / 2.0**2  # at most half the error
+_SEARCHES = 40  # rounds of search for violated pairs
+_SHORT = 1 + 1e-8  # of a pair's limit: a smaller violation is ignored
 _RIVALS = ("matrix", "k-norm")
-CLOSE = 1e-6  # a gap at which nothing is left to be gained
+CLOSE = 1e-6  # an optimality gap that counts as closed
 MAX_NEWTON = 30_000_000_000  # operations of one Newton step: about 2,000 rows
 MAX_NEWTON_AUTO = 1_000_000_000  # about 700 rows: some seconds in all
-MAX_TABLES = 500  # each of which is looked at by itself
-MAX_ROUNDS_WORK = 500_000_000  # loads looked at in all rounds of strategy 3, for auto
+MAX_TABLES = 500  # each of which is handled by itself
+MAX_ROUNDS_WORK = 500_000_000  # loads in all rounds of strategy 3, for auto
 
 
 @dataclass(frozen=True)
 class Maker:
-    """A method: its name, where it applies, what it proposes.
+    """A planning method: its name, the tasks to which it applies, and its proposals.
 
-    Those that count other rows than the ones asked for (`instead`) start from the best that was found for these.
+    A method that measures a strategy (`instead`) starts from the best plan found for the workload's own rows.
     """
 
     name: str
@@ -63,16 +63,16 @@ class Maker:
     in_auto: Callable[[Task], bool] = lambda _: True
 
     def proposals(self, task: Task, own: Candidate | None) -> Iterator[Proposal]:
-        """What it proposes."""
+        """Yield the method's proposals."""
         if self.propose is not None:
             return self.propose(task)
         if self.instead is None:
-            raise TypeError("a maker proposes something")
+            raise TypeError("a maker needs `propose` or `instead`")
         return self.instead(task, own)
 
 
 def try_maker(task: Task, maker: Maker, own: Candidate | None = None) -> tuple[Candidate, float | None]:
-    """The best certified proposal of one method, and a lower bound on the loss, where it found one."""
+    """Return the best certified proposal of one method, and a lower bound on the error objective, if it found one."""
     if maker.propose is not None and not maker.applies(task):
         raise NotCertified(
             f"too many pairs or rows for method “{maker.name}”", hints=[("method=same-scale", "works at any size")]
@@ -92,12 +92,12 @@ def try_maker(task: Task, maker: Maker, own: Candidate | None = None) -> tuple[C
 
 
 def best_of_all(task: Task) -> Candidate:
-    """The best certified plan of all methods that apply; of equally good ones the first.
+    """Return the best certified plan of all methods that apply, and the first of equally good ones.
 
-    Other rows than those asked for are taken where the error is a tenth less: their answers are not whole numbers.
+    A strategy is taken only if it lowers the error by a tenth, because its answers are not integers.
     """
     simple = simplest(task)
-    if redundant(task):  # more queries than there is to know: other rows win by far, if there are any
+    if redundant(task):  # highly redundant queries: a strategy wins by far, if there is one
         found = _instead(task, simple)
         merit = _merit(task, found[0]) if found else None
         if merit is not None and task.better(merit, task.merit(simple), by=_BY_FAR):
@@ -108,12 +108,12 @@ def best_of_all(task: Task) -> Candidate:
 
 
 def good_enough(task: Task, own: Candidate) -> bool:
-    """Whether all targets are met: then what is left of the budget is kept."""
+    """Whether all targets are met; the rest of the budget is then kept."""
     return bool((task.targets > 0).any()) and task.merit(own)[0] == 0
 
 
 def preferred(task: Task, own: Candidate, others: Iterable[Candidate]) -> Candidate:
-    """The rows that were asked for, unless they are good enough, or others are worth it."""
+    """Return the plan of the workload's own rows, unless it misses its goals and a strategy is worth it."""
     best, most = own, task.merit(own)
     for other in [] if good_enough(task, own) else _without_noisier(task, others):
         merit = _merit(task, other)
@@ -123,7 +123,7 @@ def preferred(task: Task, own: Candidate, others: Iterable[Candidate]) -> Candid
 
 
 def _without_noisier(task: Task, others: Iterable[Candidate]) -> list[Candidate]:
-    """Of independent and of k-norm noise the one that errs less: neither has to be worth it beside the other."""
+    """Keep the better of independent and k-norm noise: neither has to be worth it compared with the other."""
     found = list(others)
     rivals = [(other, merit) for other in found if other.method in _RIVALS and (merit := _merit(task, other))]
     for one, merit in rivals:
@@ -133,7 +133,7 @@ def _without_noisier(task: Task, others: Iterable[Candidate]) -> list[Candidate]
 
 
 def _merit(task: Task, other: Candidate) -> tuple[int, float] | None:
-    """That of rows in place of those asked for; None where the way back is more than can be worked out."""
+    """The merit of a strategy; None if its estimator is too large to compute."""
     try:
         return task.merit(other)
     except NotCertified:
@@ -141,7 +141,7 @@ def _merit(task: Task, other: Candidate) -> tuple[int, float] | None:
 
 
 def _instead(task: Task, own: Candidate) -> list[Candidate]:
-    """What the methods that count other rows find, those that find anything."""
+    """The plans of all methods that measure a strategy and find one."""
     out = []
     for maker in MAKERS:
         if maker.instead is None or task.watch.over or not (maker.in_auto(task) and maker.applies(task)):
@@ -154,10 +154,10 @@ def _instead(task: Task, own: Candidate) -> list[Candidate]:
 
 
 def best_of_own_rows(task: Task) -> tuple[Candidate, float | None]:
-    """The best certified scales for the rows that were asked for, and a lower bound on the loss of any.
+    """Return the best certified scales for the workload's own rows, and a lower bound on the objective of any.
 
-    Once the gap is closed and no targets are given, no method can gain anything: the rest is not tried.  With targets
-    the number that are met comes first, which is not a convex problem, so all are tried.
+    If the gap is closed and there are no targets, no method can improve the plan, and the rest is not tried. With
+    targets, the number of targets that are met comes first. That is not a convex problem, so all methods are tried.
     """
     best: Candidate | None = None
     floor: float | None = None
@@ -188,12 +188,13 @@ def _same_scale(task: Task) -> Iterator[Proposal]:
     scales = np.array([by_relative[r] for r in task.even_scales])
     scales = np.where(scales > 0, np.maximum(scales, task.targets), 0.0)
     alone = len(scales) == 1 and task.even_bound.exact and task.spent is None
-    yield Proposal(scales, _just_below(task.loss_of(scales)) if alone else None)  # one row: the closed form
+    # For one row, this is the closed-form optimum.
+    yield Proposal(scales, _just_below(task.loss_of(scales)) if alone else None)
 
 
 def _table_by_table(task: Task) -> Iterator[Proposal]:
-    """One scale for each table, where pairs are too many: along each attribute what tables need alone adds up."""
-    next(_same_scale(task))  # refuses where nothing is left
+    """One scale for each table, if there are too many pairs, from the sum of the tables' needs along each attribute."""
+    next(_same_scale(task))  # raises if nothing is left of a pair
     system = constraints_by_direction(task.workload, task.metric, task.budget)
     w, _ = _least_loss(task, system)
     scales = _as_scales(task, w, system)
@@ -202,7 +203,7 @@ def _table_by_table(task: Task) -> Iterator[Proposal]:
 
 
 def _equal_split(task: Task) -> Iterator[Proposal]:
-    """Strategy 1: every row that needs noise gets the same part of the budget, or one that follows its weight."""
+    """Strategy 1: every row that needs noise gets the same part of the budget, adjusted by its weight."""
     system = _system(task)
     own = system.pairs.own()[0]
     parts = float(task.importance[np.isfinite(own[system.variable])].sum())
@@ -210,7 +211,7 @@ def _equal_split(task: Task) -> Iterator[Proposal]:
 
 
 def _psa(task: Task) -> Iterator[Proposal]:
-    """Strategy 3: in rounds, each row its part of what is left on its own pairs."""
+    """Strategy 3 (PSA): in rounds, each row gets its part of what is left on its own pairs."""
     system = _system(task)
     caps = _caps(task, system)
     pull = _per_variable(task.importance, system)
@@ -234,18 +235,19 @@ def _filled(task: Task) -> Iterator[Proposal]:
         w = fill(pairs, fixed(p), caps, watch=task.watch)
         yield Proposal(_as_scales(task, np.where(limited, w, np.inf), system))
     targeted = np.isfinite(wanted) & limited
-    if targeted.any() and not targeted[limited].all():  # targets first, but a tenth of every pair is kept for the rest
+    # Targets first, but a tenth of every pair is reserved for the rest.
+    if targeted.any() and not targeted[limited].all():
         first = fill(pairs, fixed(own), np.where(targeted, caps, 0.0), part=0.9, watch=task.watch)
         w = fill(pairs, fixed(own), caps, first, watch=task.watch)
         yield Proposal(_as_scales(task, np.where(limited, w, np.inf), system))
 
 
 def _optimal(task: Task) -> Iterator[Proposal]:
-    """The least loss, with a lower bound on that of any other scales for the same rows.
+    """Minimize the error objective, with a lower bound for any other scales of the same rows.
 
-    Where pairs are searched for, those on which it is short are added until there are none.
+    If pairs are searched for (cutting planes), violated pairs are added until there are none.
     """
-    if _one_row(task):  # the closed form, exactly
+    if _one_row(task):  # closed form, exact
         (closed,) = _same_scale(task)
         yield Proposal(closed.scales, _just_below(task.loss_of(closed.scales)))
         return
@@ -258,19 +260,19 @@ def _optimal(task: Task) -> Iterator[Proposal]:
         if more is None or factor <= _SHORT:
             break
         task.keep(more)
-    # Where rows share a variable, others that do not might do better: then nobody knows a bound.
+    # Rows that share a variable restrict the problem, so its lower bound does not hold for all scales.
     yield Proposal(_as_scales(task, w, system), floor if system.by_row else None)
 
 
 def _one_row(task: Task) -> bool:
-    """Whether one row alone is limited, and by nothing that was spent."""
+    """Whether exactly one row is limited, and no earlier cost is involved."""
     system = _system(task)
     alone = system.searched is None or int((~task.free).sum()) == 1
     return alone and system.by_row and task.spent is None and int(_limited(system).sum()) == 1
 
 
 def _least_loss(task: Task, system: Constraints) -> tuple[Floats, float]:
-    """The precision of the least loss under the pairs of a system, and a lower bound on any loss."""
+    """The precisions that minimize the objective under the pairs of a system, and a lower bound on the objective."""
     limited = np.flatnonzero(_limited(system))
     w = np.full(system.count, np.inf)
     if not len(limited):
@@ -288,19 +290,19 @@ def _least_loss(task: Task, system: Constraints) -> tuple[Floats, float]:
         tidy = evened(pairs, found.w, block[limited])
         w[limited] = tidy if loss_of(tidy, a[limited], power) <= found.loss + 1e-10 * abs(found.loss) else found.w
         floor = found.lower_bound
-        if power == 0:  # measured by the references too
+        if power == 0:  # the total is relative to the references
             noisy = np.isin(system.variable, limited) & ~task.free
             floor -= float(task.weights[noisy] @ np.log(task.reference[noisy]))
     return w, floor
 
 
 def _just_below(loss: float) -> float:
-    """The loss before roundings."""
+    """A lower bound that absorbs rounding errors."""
     return loss - abs(loss) * 2.0**-48 - 2.0**-48
 
 
 def _least_largest(pairs: Pairs, reference: Floats, caps: Floats) -> tuple[Floats, float]:
-    """All rows alike, measured by their references: one factor for all, which is strategy 2."""
+    """Minimize the largest scale relative to the references: one factor for all rows, which is strategy 2."""
     even = np.minimum(1.0 / reference, caps)
     most = float(pairs.used(even).max(initial=0.0))
     w = np.minimum(even / most, caps) if most else even
@@ -321,19 +323,19 @@ def _small_system(task: Task) -> Constraints:
 
 
 def _limited(system: Constraints) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    """Which variables any pair limits; the others are answered exactly."""
+    """Which variables are limited by some pair; the answers of the others are noise-free."""
     return np.asarray(np.isfinite(system.pairs.own()[0]))
 
 
 def _per_variable(values: Floats, system: Constraints) -> Floats:
-    """From rows to variables: the largest."""
+    """The largest row value of each variable."""
     out = np.zeros(system.count)
     np.maximum.at(out, system.variable, values)
     return out
 
 
 def _caps(task: Task, system: Constraints) -> Floats:
-    """The precision that is good enough, infinite where no target was given."""
+    """The precision that is good enough, per variable; infinite if no target was given."""
     caps = np.full(system.count, np.inf)
     with np.errstate(divide="ignore"):
         np.minimum.at(caps, system.variable, np.where(task.targets > 0, 1.0 / task.targets, np.inf))
@@ -341,7 +343,9 @@ def _caps(task: Task, system: Constraints) -> Floats:
 
 
 def _as_scales(task: Task, precision: Floats, system: Constraints) -> Floats:
-    """From w per variable to scales per row: safely larger, never below the target, 0 where nothing limits."""
+    """Precision per variable to scale per row: rounded up, never below the target, and 0 where nothing
+    limits the row.
+    """
     w = np.where(task.free, np.inf, precision[system.variable])
     with np.errstate(divide="ignore"):
         scales = np.where(np.isfinite(w), _SAFETY / w, 0.0)
@@ -366,7 +370,7 @@ def _has_tables_only(task: Task) -> bool:
 
 
 def _newton(task: Task) -> int:
-    """What a Newton step takes: quadratic in the smaller of variables and pairs in play; none for the largest error."""
+    """Operations of a Newton step: quadratic in the smaller of variables and active pairs; 0 for the largest error."""
     pairs = _small_system(task).pairs
     rows = min(pairs.size, 3 * pairs.count)
     return 0 if task.loss.power is None else min(rows, pairs.count) ** 2 * max(rows, pairs.count)
@@ -377,7 +381,7 @@ def _can_optimize(task: Task) -> bool:
 
 
 def _few_rounds(task: Task) -> bool:
-    """Where as many rounds as variables take a few seconds."""
+    """Whether as many rounds as there are variables take only a few seconds."""
     pairs = _system(task).pairs
     return pairs.count * pairs.entries <= MAX_ROUNDS_WORK
 
@@ -387,7 +391,7 @@ def _never(task: Task) -> bool:  # noqa: ARG001
 
 
 def simplest(task: Task) -> Candidate:
-    """What always works."""
+    """Return the plan with one scale, which exists whenever any plan does."""
     return task.certified("same-scale", next(_same_scale(task)))
 
 
@@ -409,7 +413,7 @@ MAKERS: tuple[Maker, ...] = (
     Maker("optimal", _can_optimize, _optimal, in_auto=lambda task: _newton(task) <= MAX_NEWTON_AUTO),
     Maker("fill", _has_system, _filled),
     Maker("psa", _has_system, _psa, in_auto=_few_rounds),
-    Maker("equal-split", _has_system, _equal_split, in_auto=_never),  # filling in its proportions is never worse
+    Maker("equal-split", _has_system, _equal_split, in_auto=_never),  # filling in these proportions is never worse
     Maker("matrix", may_use_strategy, instead=_by_strategy),
     Maker("k-norm", may_use_k_norm, instead=_by_k_norm_noise),
     Maker("biased", may_be_shifted, instead=_by_shifting, in_auto=quickly_shifted),

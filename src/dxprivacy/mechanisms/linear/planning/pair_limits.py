@@ -1,4 +1,4 @@
-"""What new answers may take of a pair: the granted fraction of d(i, j), or what earlier releases left of it."""
+"""Budget of new answers on a pair: the granted fraction of d(i, j), or the rest that earlier releases left, if less."""
 
 from fractions import Fraction
 
@@ -8,11 +8,11 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.metrics import Metric
 from dxprivacy.privacy.costs import Cost
 
-_NOTHING = 2.0**-30  # of a pair's budget: what roundings leave of it is not worth an answer
+_NOTHING = 2.0**-30  # of a pair's distance: a smaller rest is rounding error and counts as zero
 
 
 def limits_of(metric: Metric, budget: Fraction, spent: Cost | None, i: Ints, j: Ints) -> Floats:
-    """What new answers may take of some pairs; infinite where the policy asks for nothing."""
+    """Return the largest loss that new answers may add on each pair; infinite where the policy sets no limit."""
     d = metric.pairwise(i, j)
     limits = d * float(budget)
     if spent is None:

@@ -1,4 +1,6 @@
-"""What a reader of a plan or a release must know besides the numbers; from public facts only."""
+"""Notes of plans and releases: facts besides the numbers that a reader needs. They are derived from public
+facts only.
+"""
 
 import re
 from fractions import Fraction
@@ -15,7 +17,7 @@ _HALF = "half as many records mean twice the error"
 
 
 def notes(plan: PlanFacts) -> list[str]:
-    """Sentences, none twice."""
+    """Return the notes of a plan without duplicates."""
     found: dict[str, None] = {}
     for asked in plan.queries.queries:
         if isinstance(asked, OfNumbers):
@@ -41,7 +43,9 @@ def notes(plan: PlanFacts) -> list[str]:
 
 
 def _sizes(plan: PlanFacts) -> list[str]:
-    """For how many records the errors of means are: all, or as many as a group has if all are equally large."""
+    """The numbers of records that the errors of means assume: all, or the group size if all groups are
+    equally large.
+    """
     if not plan.records:
         return []
     titles = plan.workload.titles
@@ -55,7 +59,7 @@ def _sizes(plan: PlanFacts) -> list[str]:
 
 
 def _sizes_of(noun: str, assumed: str, parts: dict[str, Fraction], records: int) -> list[str]:
-    """The same of one kind of answers."""
+    """The same for the answers of one kind."""
     by_size: dict[int, list[str]] = {}
     for title, part in parts.items():
         if part < 1:
@@ -75,7 +79,7 @@ def _sizes_of(noun: str, assumed: str, parts: dict[str, Fraction], records: int)
 
 
 def _left_out(plan: PlanFacts, asked: Asked) -> list[str]:
-    """Whom no group holds: records whose entry is missing or invalid."""
+    """The note on records in no group, because their grouping value is missing or invalid."""
     refs = [resolve(re.split(r"[/\[]", spec)[0].strip(), plan.metric.universe) for spec in asked.by]
     names = list(dict.fromkeys(ref.attribute.name for ref in refs if ref.attribute.has_other))
     if not names:
@@ -85,7 +89,7 @@ def _left_out(plan: PlanFacts, asked: Asked) -> list[str]:
 
 
 def _imputed(plan: PlanFacts, asked: OfNumbers) -> list[str]:
-    """How missing numbers count, unless a condition leaves them out."""
+    """The note on how missing numbers count, unless a condition or grouping leaves them out."""
     ref = resolve(asked.of, plan.metric.universe)
     attribute = ref.attribute
     conditioned = any(resolve(name, plan.metric.universe).axis == ref.axis for name, _ in asked.where)
@@ -111,7 +115,7 @@ def _imputed(plan: PlanFacts, asked: OfNumbers) -> list[str]:
 
 
 def _in_cells(ref: Reference) -> list[str]:
-    """What cells hide."""
+    """The note on binning: how much the bins of a number can hide."""
     if not ref.counts_as:
         return []
     unit = f" {ref.unit}" if ref.unit else ""
@@ -123,7 +127,7 @@ def _in_cells(ref: Reference) -> list[str]:
 
 
 def _of_places(plan: PlanFacts, asked: Asked) -> list[str]:
-    """Coordinates that are those of a list, and not of the records."""
+    """The note on coordinates that stand for listed places, not for the positions of records."""
     universe = plan.metric.universe
     refs = (resolve(name, universe) for name in asked.names(universe))
     about = ((ref.name, ref.attribute.stands_for(ref.fact)) for ref in refs if ref.fact is not None)
@@ -135,7 +139,7 @@ def _of_places(plan: PlanFacts, asked: Asked) -> list[str]:
 
 
 def _clamped(plan: PlanFacts, asked: Asked) -> list[str]:
-    """What nobody can bound: numbers outside the range."""
+    """The note on clamping: the effect of numbers outside the range cannot be bounded."""
     universe = plan.metric.universe
     return [
         f"{ref.name} outside its range counts as the nearest end, so its first and last value hold all that lies "

@@ -1,4 +1,4 @@
-"""From queries and a policy to a certified plan.  Never sees data."""
+"""Make a certified plan from queries and a policy. No data is read."""
 
 import math
 from collections.abc import Callable
@@ -37,11 +37,12 @@ from dxprivacy.queries.strategy_rows import recognized
 from dxprivacy.universe.blocks import Block
 from dxprivacy.universe.workload import Workload
 
-# -- Plans in which people or maps are accounted as a whole beside other rows: which part of the policy each gets ------
-# Squared errors of rows are A / x^2 for the part x that they get, those of a whole B / y^2: the least sum under x + y +
-# ... = budget has parts as the cube roots of A, B, ...  A whole that has reached its target gives the rest to the rows.
-# A map takes parts of distances between places only, so that rows about other attributes may have all of the budget
-# beside it: both ways are tried.  All parts are proposals: what comes out is certified together.
+# -- Plans of proportional costs (people, maps) next to other rows: the part of the policy of each ---------------------
+# Rows with the part x of the policy have squared error A / x^2; a proportional cost with the part y has B / y^2. Under
+# x + y + ... = budget, the sum is least for parts proportional to the cube roots of A, B, ... If a proportional cost
+# has reached its target, the rest goes to the rows. A map uses distances between places only, so rows about other
+# attributes may have the whole budget next to it: both ways are tried. All parts are proposals, and the result is
+# certified as one.
 
 
 AS_A_WHOLE = "as a whole"
@@ -49,13 +50,13 @@ _LEAST = Fraction(1, 1 << 40)
 
 
 def planned_with_proportional(task: Task, choose: Callable[[Task], Candidate]) -> Candidate:
-    """Certified scales for rows, as some method chooses them, and for what is accounted as a whole."""
+    """Certified scales for rows, planned by some method, and for blocks with proportional cost."""
     workload = task.workload
     proportional = [_Whole(task, block, start) for block, start in workload.proportional]
     rows = None if workload.by_pairs is None else replace(task, workload=workload.by_pairs)
     if rows is None:
         return _certified(task, _scales(task, proportional, 0.0), AS_A_WHOLE)
-    _ = rows.even_bound  # refuses what no noise could make private
+    _ = rows.even_bound  # raises if no noise could keep the policy
     first = _as_asked(rows, choose)
     apart = _scales(task, proportional, 0.0)
     apart[~workload.in_proportional] = first.scales
@@ -75,7 +76,9 @@ def planned_with_proportional(task: Task, choose: Callable[[Task], Candidate]) -
 
 
 def _scales(task: Task, proportional: "list[_Whole]", beside: float) -> Floats:
-    """Scales of proportional costs: parts of the budget as cube roots of their losses, next to `beside` of the rows."""
+    """Scales of proportional costs: parts of the budget as cube roots of their errors; `beside` is the root of the
+    rows.
+    """
     scales, together = np.zeros(task.workload.rows), beside + math.fsum(whole.root for whole in proportional)
     for whole in proportional:
         part = max(float(task.budget) * whole.root / together, 2.0**-40) if whole.root else 1.0
@@ -84,7 +87,7 @@ def _scales(task: Task, proportional: "list[_Whole]", beside: float) -> Floats:
 
 
 def _taken(task: Task, scales: Floats) -> Fraction:
-    """The part of the policy that all proportional costs together take, at most."""
+    """An upper bound on the part of the policy that all proportional costs use together."""
     parts = [whole_of(b).part(scales[start : start + b.rows], task.metric) for b, start in task.workload.proportional]
     return Fraction(sum(parts, ProportionalLoss()).most)
 
@@ -96,19 +99,19 @@ def _certified(task: Task, scales: Floats, method: str, about: str = "") -> Cand
 
 
 def _as_asked(task: Task, choose: Callable[[Task], Candidate]) -> Candidate:
-    """The rows as they are asked: beside what is accounted as a whole no others are put in their place."""
+    """Plan the workload's own rows: next to proportional costs, no strategy is used."""
     found = choose(task)
     return found if found.measured.as_asked else best_of_own_rows(task)[0]
 
 
 def _title(task: Task, row: int) -> str:
-    """The query that a row belongs to, in words."""
+    """The title of the query that a row belongs to."""
     asked = next(answer.query for answer in task.workload.answers if row in answer.rows)
     return task.workload.titles[asked]
 
 
 class _Whole:
-    """One of them: scales that take the whole policy, how much these err, and what is good enough."""
+    """A block with proportional cost: scales that use the whole policy, their error, and the target scales."""
 
     def __init__(self, task: Task, block: Block, start: int) -> None:
         whole, self.places = whole_of(block), slice(start, start + block.rows)
@@ -129,7 +132,7 @@ class _Whole:
         self.root = math.cbrt(self._loss(self.scales))
 
     def loss_of(self, scales: Floats) -> float:
-        """How much scales of all rows of a workload err here."""
+        """The error objective of this block, given the scales of the whole workload."""
         return self._loss(scales[self.places])
 
     def _loss(self, scales: Floats) -> float:
@@ -158,14 +161,14 @@ def make_plan(
     thorough: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> Plan:
-    """The least noise we know that keeps the policy, or a metric of one's own.
+    """Plan the least noise known to keep a policy, or a metric.
 
-    `objective` is what `method="auto"` and `"optimal"` make least: squared errors, absolute errors, the largest one, or
-    the geometric mean, each row measured by its target or by standard DP.  `spent` is what was released before (such as
-    `ledger.spent`): the plan then fits beside it on every pair.  All work is counted, so that the same query has
-    the same plan, with the same numpy and scipy, on a machine that is busy, too; `seconds` may stop it earlier with the
-    best certified plan so far, and the plan says so.  `thorough` searches longer for other rows to count.  `progress`
-    is told how far the error is above the best plan's, at most.
+    `objective` is what `method="auto"` and `"optimal"` minimize: squared errors, absolute errors, the largest one, or
+    the geometric mean. Each row is measured relative to its target or to standard DP. `spent` is what was released
+    before (such as `ledger.spent`); the plan then fits next to it on every pair. Work is limited by counting
+    operations, not time. So the same query has the same plan on a busy machine, too, given the same numpy and scipy.
+    `seconds` may stop planning earlier, with the best certified plan so far, and the plan states that. `thorough`
+    searches longer for a strategy. `progress` is called with an upper bound on the gap to the best plan's error.
 
     >>> import dxprivacy as dx
     >>> plan = dx.plan([[1, 1, 0, 0]], dx.metrics.constant(4, 0.1))
@@ -204,7 +207,7 @@ def prepare(
     watch: Watch | None = None,
     effort: Effort = "quick",
 ) -> tuple[Stack, Task]:
-    """What is asked, bound to the policy and checked: everything that can be wrong with it is found here."""
+    """Bind queries to the policy and check them; every input error is raised here."""
     granted = parse_budget(budget)
     before = require_spent(spent, metric)
     asked = gather(queries)
@@ -212,7 +215,7 @@ def prepare(
     asked.require_honest(metric.universe)
     asked = recognized(asked, metric.universe)
     if n_records is None:
-        n_records = metric.universe.max_records  # where n is private: errors for that many
+        n_records = metric.universe.max_records  # if n is private, errors are computed for this number
     asked = with_widths(asked, metric, granted, n_records if is_whole(n_records) else None)
     workload = asked.on(metric.universe)
     _require_rows(workload, n_records)
@@ -221,12 +224,12 @@ def prepare(
         require_room(workload.largest, workload.universe.max_records or n_records, where="plan")
     task = Task(workload, metric, granted, n_records, OBJECTIVES[objective], before, watch or Watch(), effort)
     if not workload.proportional:
-        _ = task.even_bound  # refuses what no noise could make private
+        _ = task.even_bound  # raises if no noise could keep the policy
     return asked, task
 
 
 def chosen(task: Task, method: str) -> Candidate:
-    """The certified scales of one method, or the best of all."""
+    """Return the certified scales of one method, or the best of all methods."""
     if method == "auto":
         return best_of_all(task)
     found, floor = try_maker(task, next(maker for maker in MAKERS if maker.name == method))
@@ -236,7 +239,7 @@ def chosen(task: Task, method: str) -> Candidate:
 def finish(
     asked: Stack, task: Task, found: Candidate, *, title: str = "", dataset: str = "", planner: str = "auto"
 ) -> Plan:
-    """Certified scales as a plan."""
+    """Build a plan from certified scales."""
     plan = Plan(
         queries=asked,
         workload=task.workload,
@@ -253,7 +256,7 @@ def finish(
         proof=Proof(found.measured.cost(found.scales, task.metric), found.certificate),
     )
     if not plan.measured.as_asked:
-        _ = plan.errors  # refuses what does not follow from the counted rows
+        _ = plan.errors  # raises if the workload cannot be estimated from the measured rows
     return plan
 
 
@@ -265,7 +268,7 @@ def _said(about: str, watch: Watch) -> str:
 
 
 def _effort(method: str, thorough: bool) -> Effort:
-    """Whoever asks for the matrix mechanism by name waits for a search; `auto` is content with closed forms."""
+    """A user who names the matrix mechanism waits for a search; `auto` uses closed forms only."""
     return "thorough" if thorough else "search" if method == "matrix" else "quick"
 
 
@@ -285,7 +288,9 @@ def _require_rows(workload: Workload, n_records: int | None) -> None:
         if workload.universe.people is not None:
             raise QueryError(
                 "the error of a mean depends on how many rows there are, which is private: say how many people",
-                hints=[("--people 1000", "of people: in Python n_records=…, how many rows of theirs count at most")],
+                hints=[
+                    ("--people 1000", "the number of people; in Python n_records=…, the largest number of their rows")
+                ],
             )
         raise QueryError(
             "the error of a mean depends on the number of records, which is public",

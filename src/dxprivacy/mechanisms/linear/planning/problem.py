@@ -1,6 +1,6 @@
-"""What is to be planned: rows, policy, budget, what was spent, targets and weights; and what makes a plan good.
+"""A planning problem: rows, policy, budget, earlier costs, targets and weights; and the error objective of its plans.
 
-Nothing leaves planning but through `Task.certified`.
+All plans pass through `Task.certified`.
 """
 
 import math
@@ -34,16 +34,17 @@ from dxprivacy.universe.blocks import Block
 from dxprivacy.universe.blocks.block import ENTRIES_AT_ONCE, classes_of_rows
 from dxprivacy.universe.workload import Workload
 
-_FEW_MOVES = 200_000  # along one attribute, to look at them row by row
+_FEW_MOVES = 200_000  # of candidate pairs, to find the free rows one by one
 _ROOM = 1 << 61
-_SHORT_PAIRS = 50  # each says more than the one before: a few are enough
+_SHORT_PAIRS = 50  # each is tighter than the one before, so a few suffice
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """Scales to be certified; `floor` is not above the loss of any scales for the same rows, where that is known.
+    """Scales to be certified. `floor` is a lower bound on the objective of any scales for the same rows, if known.
 
-    `measured` are the rows that the scales belong to, where these are not the rows asked for, and `about` says why.
+    `measured` describes the rows that the scales belong to, if not the workload's own, and `about` describes the
+    strategy.
     """
 
     scales: Floats
@@ -53,20 +54,20 @@ class Proposal:
 
 
 class Noisy(Protocol):
-    """Scales of rows that are counted, and which rows those are where they were not asked for."""
+    """Scales of measured rows, with the rows if they are not the workload's own."""
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """One for each row that is counted."""
+        """One scale for each measured row."""
 
     @property
     def measured(self) -> Measured:
-        """The rows that are counted instead of those asked for."""
+        """The measured rows and their estimator."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Scales with their certificate, and the method that proposed them; for other rows than those asked for, these."""
+    """Scales with their certificate, the method that proposed them, and the measured rows."""
 
     method: str
     scales: tuple[float, ...]
@@ -86,16 +87,16 @@ class Task:
     loss: Objective = SQUARED
     spent: Cost | None = None
     watch: Watch = field(default_factory=Watch)
-    effort: Effort = "quick"  # how long to search for other rows
+    effort: Effort = "quick"  # how long to search for a strategy
 
     @cached_property
     def as_asked(self) -> Measured:
-        """Counting what was asked."""
+        """Measuring the workload itself."""
         return AsAsked(self.workload)
 
     @cached_property
     def targets(self) -> Floats:
-        """Per row the scale that is good enough; 0 where no target was given."""
+        """Per row, the scale that is good enough; 0 if no target was given."""
         out = np.zeros(self.workload.rows)
         untargeted = {r for a in self.workload.answers if a.within is None for r in a.rows}
         for answer in self.workload.answers:
@@ -106,9 +107,9 @@ class Task:
 
     @cached_property
     def weights(self) -> Floats:
-        """Per row how many times its squared error counts: the largest weight of the answers made of it.
+        """Per row, the weight of its squared error: the largest weight of the answers made of it.
 
-        Weights compare queries with one another: where all are the same, there are none.
+        Weights compare queries with one another, so equal weights are treated as none.
         """
         objects = {id(a.weight): a.weight for a in self.workload.answers}  # fractions are slow to hash, and shared
         weighed = {w: float(w) for w in objects.values()}
@@ -122,20 +123,22 @@ class Task:
 
     @cached_property
     def importance(self) -> Floats:
-        """What a row's weight does to its part of the budget: the cube root, because the least sum a_k / w_k^2 under
-        sum w_k = 1 has w_k ~ a_k^(1/3)."""
+        """The factor of a row's part of the budget by its weight: the cube root.
+
+        The reason: the minimum of sum a_k / w_k^2 under sum w_k = 1 has w_k proportional to a_k^(1/3).
+        """
         return np.cbrt(self.weights)
 
     @cached_property
     def units(self) -> Floats:
-        """What one step on the grid means, per row."""
+        """The value of one grid step, per row."""
         return np.array([float(u) for u in self.workload.units])
 
     @cached_property
     def reference(self) -> Floats:
-        """What a row's scale is measured by: its target, or its query's sensitivity in standard DP.
+        """The reference of a row's scale: its target, or its query's sensitivity in standard DP.
 
-        A row that is there for others is measured by these: the sizes of groups by the ranks that they move.
+        A row that only serves others takes its reference from them: group sizes from the ranks that they move.
         """
         plain = np.array([s or 1.0 for s in standard_sensitivities(self.workload)])[self.workload.block_of]
         beside: dict[int, float] = {}
@@ -151,8 +154,8 @@ class Task:
         """Rows that no finite distance limits: constant over the universe, or differing only where the policy is
         public.
 
-        Their answers are exact.  The covering pairs tell it row by row; where these are too many, for a structured
-        block as a whole, and for rows that count nobody.
+        Their answers are noise-free. The generating pairs decide row by row. If there are too many pairs, a structured
+        block is decided as a whole, and so are rows that count no record.
         """
         workload = self.workload
         free = np.ones(workload.rows, dtype=bool)
@@ -166,7 +169,8 @@ class Task:
             absent = self.metric.universe.absent is not None
             return np.asarray((block.peak_of_row if absent else block.spans()) == 0, dtype=bool)
         alone = Workload(self.workload.universe, (block,), ())
-        different = LaplaceCost(alone, np.arange(1.0, block.rows + 1.0))  # then contexts tell all rows apart
+        # Distinct scales, so that contexts distinguish all rows.
+        different = LaplaceCost(alone, np.arange(1.0, block.rows + 1.0))
         pairs = cover(different, self.metric, most=_FEW_MOVES, walks=True)
         if not pairs.tight:
             everything = max_ratio(LaplaceCost(alone, np.ones(block.rows)), self.metric).upper == 0
@@ -181,16 +185,16 @@ class Task:
 
     @cached_property
     def system(self) -> Constraints | None:
-        """The covering pairs as linear constraints, where they are few enough."""
+        """The generating pairs as linear constraints; None if there are too many."""
         return constraints(self.workload, self.metric, self.budget, self.spent)
 
     def keep(self, system: Constraints | None) -> None:
-        """Where pairs are searched for: those that one method found serve the others too; None for no system."""
+        """Replace the constraints: pairs that one method found are reused by the others; None for no constraints."""
         self.__dict__["system"] = system
 
     @cached_property
     def small_system(self) -> Constraints | None:
-        """The same for rows of one role together: whatever convex loss is made least, it is as small."""
+        """The constraints with one variable per role of rows: any convex objective has the same minimum."""
         if self.system is None:
             return None
         facts = np.stack([self.weights, self.reference, self.targets, self.units, self.free.astype(np.float64)], axis=1)
@@ -198,7 +202,9 @@ class Task:
 
     @cached_property
     def even_scales(self) -> tuple[float, ...]:
-        """Scales that are alike in the answers' units, the largest unit having 1; less by the cube root of a weight."""
+        """Scales that are equal in the answers' units, where the smallest unit has 1, divided by the cube root of the
+        weight.
+        """
         units, free = self.workload.units, self.free.tolist()
         noisy = {id(u): u for u, f in zip(units, free, strict=True) if not f}  # shared objects, slow to hash
         smallest = min(noisy.values(), default=Fraction(1))
@@ -208,7 +214,7 @@ class Task:
 
     @cached_property
     def even_bound(self) -> Bound:
-        """How much of the policy those scales would take; refuses what no noise could make private."""
+        """The part of the policy that the even scales use. Raises if no noise could keep the policy."""
         bound = max_ratio(LaplaceCost(self.workload, self.even_scales), self.metric)
         if bound.upper == math.inf:
             raise separates(self.workload, self.metric, bound.witness)
@@ -216,7 +222,7 @@ class Task:
 
     @cached_property
     def growth_beside_spent(self) -> float:
-        """The factor by which those scales must grow to fit beside what was spent, in floats."""
+        """The factor by which the even scales must grow to fit next to what was spent, in floats."""
         cost = LaplaceCost(self.workload, self.even_scales)
         plan = cover(together(cost, self.spent), self.metric, walks=True)
         if plan.walks:
@@ -234,7 +240,7 @@ class Task:
         return most
 
     def _growth_by_walks(self, cost: LaplaceCost) -> float:
-        """The same where pairs are searched for: the pair that is short of most says how much more it takes."""
+        """The same if pairs are searched for: iterate on the most violated pair, which determines the next factor."""
         growth = float(self.even_bound.upper / self.budget)
         for _ in range(_SHORT_PAIRS):
             scaled = LaplaceCost(self.workload, cost.scales * growth)
@@ -251,7 +257,7 @@ class Task:
         return growth
 
     def certified(self, method: str, proposal: Proposal) -> Candidate:
-        """Repair by the common factor that is missing, if any, and certify."""
+        """Enlarge the scales by the least common factor that keeps the policy, if any is missing, and certify them."""
         measured = proposal.measured or self.as_asked
         rows = measured.workload
         most = self.records if rows.universe.max_records is None else rows.universe.max_records  # n may be private
@@ -263,7 +269,7 @@ class Task:
         return Candidate(method, tuple(scales.tolist()), certificate, measured, proposal.about)
 
     def merit(self, found: Candidate) -> tuple[int, float]:
-        """How many answers miss their target, then the loss: the less the better."""
+        """Return the number of answers that miss their target, and the error objective; less is better."""
         misses = 0
         if (self.targets > 0).any():
             errors = self.errors(found)
@@ -282,7 +288,7 @@ class Task:
         return found.measured.distributions(found.scales), found.measured.shifts
 
     def effective(self, found: Noisy) -> Floats:
-        """Per row asked for the scale whose noise would err as much as what it gets, bias included."""
+        """Per workload row, the Laplace scale whose noise has the same error as the row's estimate, bias included."""
         if found.measured.as_asked:
             return np.asarray(found.scales)
         distributions, shifts = self._noise(found)
@@ -299,19 +305,21 @@ class Task:
         return self.loss.size(squares, sizes, moved)
 
     def loss_of(self, scales: Sequence[float] | Floats) -> float:
-        """The loss of the rows with noise, each measured by its reference and counted as often as its weight says."""
+        """The error objective of the noisy rows: each scale is divided by its reference and weighted."""
         s = np.asarray(scales) / self.reference
         noisy = s > 0
         return self.loss.total(s[noisy], self.weights[noisy]) if noisy.any() else 0.0
 
     def better(self, one: tuple[int, float], other: tuple[int, float], *, by: float = 1e-9) -> bool:
-        """Whether one merit is better than another by more than roundings, or by so much."""
+        """Whether one merit is better than another by more than a relative margin."""
         if one[0] != other[0]:
             return one[0] < other[0]
         return one[1] < other[1] - by * self.loss.unit(other[1], float(self.weights.sum()))
 
     def rated(self, found: Candidate, floor: float | None) -> Candidate:
-        """With a lower bound on the loss of any scales for these rows, and how far above it these are."""
+        """Add the lower bound on the objective of any scales for these rows, and the gap above it, to the
+        certificate.
+        """
         if floor is None or not math.isfinite(floor) or not found.measured.as_asked:
             return found
         loss = self.loss_of(found.scales)

@@ -1,14 +1,14 @@
-"""How far to smooth a query that leaves it open: from public numbers alone, so that it is known before spending.
+"""Choose the smoothing width of queries that leave it open, from public numbers only, before anything is spent.
 
-A wider ramp has less noise and more bias.  Of widths 1, 2, 5, 10, … up to a tenth of the range that one is taken for a
-quantile whose noise, as if numbers lay evenly over half of their range, a twelfth of whose width (what smoothing does
-where it is narrow; errors are stated for wide ramps, which do more) and a tenth of whose interval together are least;
-with a target, among those that meet it if any does.  How much of the policy a query will get is guessed: as much as
-every other one that touches the same attribute.
+A wider ramp has less noise and more bias. For a quantile, widths 1, 2, 5, 10, … ticks, up to a tenth of the range, are
+compared. Their score adds the squares of three numbers: the noise, as if numbers lay evenly over half of their range; a
+twelfth of the width (the bias of a narrow ramp; stated errors are for wide ramps, which have more bias); and a tenth of
+the interval's width. The least score is taken, among the widths that meet the target, if any does. The query's part of
+the policy is estimated: an equal part for each query on the same attribute.
 
-For a density it is the smallest one whose noise is a tenth of what a cell then holds; for a map one whose noise is
-twice what a cell would hold if records lay evenly over it: they never do, and cells with many are those that people
-look at.
+For a density, the smallest width is taken whose noise is at most a tenth of what a bin then holds. For a map, the width
+is taken whose noise is twice what a grid cell would hold if records lay evenly. Records never do, and readers use the
+grid cells that hold many.
 """
 
 import math
@@ -40,17 +40,17 @@ from dxprivacy.releases.geojson import clear_from
 from dxprivacy.universe.blocks import Blurred
 from dxprivacy.universe.workload import Workload
 
-_LEAST_RAMPS = 10  # over the range: wider ones leave little of an answer
-_BIAS = 12  # a narrow ramp moves a quantile by less than this part of its width, where numbers lie smoothly
-_INTERVAL = 10  # a part of how wide its interval is, so that this counts too
-_MOST_ENTRIES = 2_000_000  # ramps or cells times values: what is worked out for each width that is tried
-_LESS = 0.5  # a cell of a map would hold this part of its noise, if records lay evenly
+_LEAST_RAMPS = 10  # ramps over the range, at least: wider ramps leave little of an answer
+_BIAS = 12  # a narrow ramp moves a quantile by less than width / 12, where numbers lie smoothly
+_INTERVAL = 10  # a tenth of the interval's width enters the score
+_MOST_ENTRIES = 2_000_000  # ramps or bins times values: the work for each width that is tried
+_LESS = 0.5  # a grid cell would hold this fraction of its noise, if records lay evenly
 FEW = 1_000
-"""Records that a width is chosen for, where nobody says how many there are."""
+"""Number of records that a width is chosen for, if `n_records` is not given."""
 
 
 def with_widths(asked: Stack, metric: Metric, budget: Fraction, records: int | None) -> Stack:
-    """The same queries, each with its width."""
+    """Return the same queries with a smoothing width for each that needs one."""
     mine = budget / len(asked.queries)
     rivals = _rivals(asked.queries, metric)
     return Stack(
@@ -65,9 +65,9 @@ def with_widths(asked: Stack, metric: Metric, budget: Fraction, records: int | N
 
 
 def _rivals(queries: Sequence[Asked], metric: Metric) -> list[int]:
-    """Per query how many touch an attribute that it touches, itself included.
+    """For each query, count the queries that share an attribute with it, itself included.
 
-    Where distances add up, two records that differ in one attribute are told apart by queries about it alone.
+    If distances add up over attributes, only queries about an attribute use the budget of pairs that differ in it.
     """
     universe = metric.universe
     everything = frozenset(range(len(universe.attributes)))
@@ -78,15 +78,16 @@ def _rivals(queries: Sequence[Asked], metric: Metric) -> list[int]:
 
 
 def _of_quantiles(query: Quantiles, metric: Metric, budgets: tuple[Fraction, Fraction], records: int) -> Quantiles:
-    """The least error at the part of the policy that it will get; with a target, among those that meet it.
+    """Return the query with the best-rated width.
 
-    `budgets`: that part, and the whole budget, of which it gets more if other queries need less.
+    `budgets` holds the query's estimated part of the budget, and the whole budget, of which it gets more if other
+    queries need less.
     """
     line = query.line(metric.universe)
-    query.require_groups(metric.universe)  # errors name what was asked, not a width that is tried here
+    query.require_groups(metric.universe)  # so that errors name the given query, not a width tried here
     widths = [steps for steps in _widths(line.steps) if steps <= 2 or -(-line.steps // steps) >= _LEAST_RAMPS]
     narrow = sum(steps * line.tick <= line.gap for steps in widths)
-    widths = widths[max(narrow - 1, 0) :]  # ramps between two neighbors say no more, and are many
+    widths = widths[max(narrow - 1, 0) :]  # narrower ramps add work, not accuracy
     few = [steps for steps in widths if line.steps // steps * len(line.numbers) <= _MOST_ENTRIES] or widths[-1:]
     tried = [replace(query, width=steps * line.tick) for steps in few]
     noises = [(one, *_least_noise(one, metric, Fraction(1))) for one in tried]
@@ -97,7 +98,7 @@ def _of_quantiles(query: Quantiles, metric: Metric, budgets: tuple[Fraction, Fra
 def _rated(
     query: Quantiles, workload: Workload, scales: Floats | None, budgets: tuple[Fraction, Fraction], records: int
 ) -> tuple[int, float]:
-    """Whether it misses its target, at the part that it will get and with all of it; then its squared error."""
+    """Return how many of the two budgets miss the target, and the squared error at the first budget."""
     if scales is None:
         return len(budgets) + 1, math.inf
     misses, found = 0, list[float]()
@@ -129,11 +130,14 @@ def _with_width(query: Asked, metric: Metric, budget: Fraction, records: int) ->
 
 
 def map_with_width(query: Density, metric: Metric, budget: Fraction, records: int) -> Density:
-    """In kilometers where distances are; a width at which noise is twice what a cell would hold evenly."""
+    """Return a map query with its width: the width at which noise is twice what a grid cell would hold evenly.
+
+    Widths are in kilometers if the policy measures distances on the Earth.
+    """
     ref, axes = query.places(metric.universe), metric.by_attribute
     space = None if ref is None or axes is None else axes[ref.axis].embedding
     if ref is None or space is None:
-        return query  # refused later, with its reason
+        return query  # raises later, with the reason
     query = replace(query, lengths=_lengths(query, ref, metric))
     if query.width is not None:
         return _with_cells(query, metric)
@@ -144,15 +148,16 @@ def map_with_width(query: Density, metric: Metric, budget: Fraction, records: in
     area = sides[1] * max(sides[0], sides[1] / 100)
     if not 0 < area < math.inf or not per > 0:
         return query
-    noise = _LESS * math.sqrt(2) * float(SLOPE) * area * groups / (per * records)  # of a cell, times width and its area
+    # Of a grid cell, times width and area.
+    noise = _LESS * math.sqrt(2) * float(SLOPE) * area * groups / (per * records)
     every = None if query.every is None else float(query.every)
     wide = math.cbrt(4 * noise) if every is None else noise / every**2
-    least = 1.6 * math.sqrt(area / MOST_ON_MAP)  # so that cells of one width fit, also after rounding
+    least = 1.6 * math.sqrt(area / MOST_ON_MAP)  # so that grid cells of this width fit after rounding
     return _with_cells(replace(query, width=_one_two_five(min(max(wide, least), sides[1] / 10))), metric)
 
 
 def _with_cells(query: Density, metric: Metric) -> Density:
-    """With the size of its cells, where it is not half a width."""
+    """Add the size of the grid cells, unless it is the default of half a width."""
     if query.every is not None:
         return query
     drawn = query.map(metric.universe)
@@ -160,7 +165,9 @@ def _with_cells(query: Density, metric: Metric) -> Density:
 
 
 def _lengths(query: Count | Density, places: Reference, metric: Metric) -> str:
-    """Kilometers on the Earth, or the unit of a plane: as the policy measures distances between places."""
+    """The length unit: kilometers on the Earth, or the unit of a plane, as the policy measures distances between
+    places.
+    """
     axes = metric.by_attribute
     space = None if axes is None else axes[places.axis].embedding
     if space is None or space.arc:
@@ -168,7 +175,7 @@ def _lengths(query: Count | Density, places: Reference, metric: Metric) -> str:
     if query.lengths:
         name = "blur" if isinstance(query, Count) else "width"
         raise QueryError(
-            f"{places.name} lies in a plane, where nobody says how long km, m and miles are",
+            f"{places.name} lies in a plane whose unit of length is not known: km, m and miles cannot be used",
             where=f"query “{query}”",
             hints=[(f"{name} N", "without a unit: in that of the coordinates")],
         )
@@ -176,7 +183,7 @@ def _lengths(query: Count | Density, places: Reference, metric: Metric) -> str:
 
 
 def _one_two_five(x: float) -> Fraction:
-    """The nearest of 1, 2, 5, 10, … times a power of ten, as factors go.
+    """The nearest of 1, 2, 5, 10, … times a power of ten, on a logarithmic scale.
 
     >>> [str(_one_two_five(x)) for x in (0.03, 1.1, 40)]
     ['1/50', '1', '50']
@@ -196,10 +203,12 @@ def next_width(width: Fraction) -> Fraction:
 
 
 def _clear(query: Density, metric: Metric, budget: Fraction, records: int) -> bool:
-    """Whether the noise of a cell is at most a tenth of what it holds, as if numbers lay evenly over half a range."""
+    """Whether the noise of a bin is at most a tenth of what it holds, as if numbers lay evenly over half of
+    the range.
+    """
     scales, workload = _least_noise(query, metric, budget)
     if scales is None:
-        return True  # refused later, with its reason
+        return True  # raises later, with the reason
     span, width = _span(query, metric), float(query.width or 0)
     held = (
         records / max(len({a.groups[:-1] for a in workload.answers}), 1) * float(query.every or width / 2) / (span / 2)
@@ -213,13 +222,13 @@ def _span(query: Density, metric: Metric) -> float:
 
 
 def _widths(steps: int) -> list[int]:
-    """1, 2, 5, 10, … ticks, of which not too many fit into the range."""
+    """The widths 1, 2, 5, 10, … in ticks, from which at most `MOST_RAMPS` fit into the range."""
     series = (f * 10**e for e in range(len(str(max(steps, 1)))) for f in (1, 2, 5))
     return [width for width in series if width <= max(steps // 2, 1) and -(-steps // width) <= MOST_RAMPS]
 
 
 def _least_noise(query: Asked, metric: Metric, budget: Fraction) -> tuple[Floats | None, Workload]:
-    """The least scales that are the same, in records, for all rows; None where no noise is enough."""
+    """Scales that are equal for all rows, in records, and use the whole budget; None if no noise is enough."""
     workload = query.on(metric.universe)
     scales: Floats = np.array([1 / float(unit) for unit in workload.units])
     bound = max_ratio(LaplaceCost(workload, scales), metric).upper
@@ -227,21 +236,21 @@ def _least_noise(query: Asked, metric: Metric, budget: Fraction) -> tuple[Floats
 
 
 # -- Maps that are uninformative at the width asked for ----------------------------------------------------------------
-# And a width at which they are not: from public numbers alone Where noise is many times what a cell would hold if all
-# records lay evenly over the map, few cells can ever stand out of it, wherever people live: that many records are not
-# there.  A wider bell has less noise, and fewer and larger cells.
+# This part finds maps that are uninformative, and a width at which they are not, from public numbers only. If noise is
+# many times what a grid cell would hold under an even spread, few grid cells can stand out, wherever records lie. A
+# wider kernel has less noise, and fewer and larger grid cells.
 
 
-_MOST_NOISE = 10  # times what a cell would hold evenly; maps whose width is left open have some 2 to 8
-_ADVISED = 8  # less than that: beside other queries a wider map may get a smaller part of the policy
-_TRIED = 8  # widths, each twice the one before or more
+_MOST_NOISE = 10  # times what a grid cell would hold evenly; default widths have 2 to 8
+_ADVISED = 8  # less than the limit above: next to other queries, a wider map may get a smaller part of the policy
+_TRIED = 8  # number of widths, each at least twice the one before
 
 
 @dataclass(frozen=True)
 class PoorMap:
-    """A map with its noise (95 %), and the same query with a width that will do; None where none does.
+    """A map with its noise (95 %), and the same query with a width that is informative; None if no width is.
 
-    Of the cells in which anybody can count, so many at most can hold enough to stand out of the noise of all.
+    `cells` is the number of noisy grid cells. At most `clear` of them can hold enough to stand out of the noise of all.
     """
 
     query: Density
@@ -253,7 +262,7 @@ class PoorMap:
 
 
 def poor_maps(plan: PlanFacts, records: int | None = None) -> list[PoorMap]:
-    """The maps of a plan that are uninformative; for as many records as a width is chosen for, if nobody says."""
+    """Return the uninformative maps of a plan; `FEW` records are assumed if the number is not known."""
     known = records or plan.records or FEW
     return [found for k in range(len(plan.queries.queries)) if (found := _poor(plan, k, known)) is not None]
 
@@ -280,7 +289,7 @@ def _poor(plan: PlanFacts, k: int, records: int) -> PoorMap | None:
 
 
 def _wider(query: Density, plan: PlanFacts, records: int) -> Iterator[Density]:
-    """The same query with the width that a plan would choose, and with wider ones; cells are half as wide."""
+    """The same query with the width that a plan would choose, then with wider ones; grid cells are half as wide."""
     budget = plan.budget / len(plan.queries.queries)
     chosen = map_with_width(replace(query, width=None, every=None), plan.metric, budget, records)
     least = query.width or Fraction(0)
@@ -293,10 +302,10 @@ def _wider(query: Density, plan: PlanFacts, records: int) -> Iterator[Density]:
 
 
 def _will_do(query: Density, plan: PlanFacts, per_part: float, records: int) -> bool:
-    """Whether it is clear of its noise, if it is paid the same part of the policy."""
+    """Whether the map stands out of its noise, given the same part of the policy."""
     try:
         workload: Workload = query.on(plan.metric.universe)
-    except DxError:  # wider than its map, for instance
+    except DxError:  # for instance if the width exceeds the map
         return False
     (block,) = workload.blocks
     if not isinstance(block, Blurred) or block.tells_nothing:
@@ -306,5 +315,5 @@ def _will_do(query: Density, plan: PlanFacts, per_part: float, records: int) -> 
 
 
 def _paid(block: Blurred, plan: PlanFacts) -> float:
-    """How much of the policy noise of scale 1 takes: scales of two maps that are paid alike go by it."""
+    """The part of the policy that noise of scale 1 uses. Scales of two maps with equal parts are proportional to it."""
     return float(unit_part(block, plan.metric).most)

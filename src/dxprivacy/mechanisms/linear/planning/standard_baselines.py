@@ -1,27 +1,27 @@
-"""What standard differential privacy would give for the same queries: always two baselines, side by side.
+"""The errors of standard differential privacy for the same queries. There are always two baselines:
 
-*as strict*      query by query, one epsilon for all pairs: the least finite distance *that the query tells
-                 apart*.  Nothing that the query does not touch can change it.
-*at our worst*   standard DP at the worst case of our release: it often answers better, and protects close pairs far
-less.
+*at the strictest ε*  query by query, one epsilon for all pairs: the least finite distance of two records that the query
+                     separates. It does not depend on anything that the query does not touch.
+*at the worst case*  standard DP at the worst-case ε of our release. It often answers better, and protects close pairs
+                     far less.
 
-Both are made by the same planner, for each query alone; large queries as they are asked, with the best scale for
-each table.  Standard DP has to divide its epsilon among the queries as our plan does: of its least distance a query
-gets the part that our plan spends on it, the largest `L_q(i, j) / d(i, j)`; a query that reached its target, and so
-took no more than it needed, is granted the whole budget.  Our worst case is shared out as is best for standard DP
-beside our plan: errors go with 1 / epsilon, so that the sum of squares of theirs relative to ours is least where a
-query of n answers that err r times as much at the whole of it gets a part in proportion to (n r^2)^(1/3).  Quantiles
-are not planned so: standard DP chooses them, which errs far less than noise
-on ramps that all change at once, and takes no time.
+Both are planned by the same method, for each query alone; large queries are planned as they are asked, with the best
+scale for each table. Standard DP has to divide its epsilon among the queries, as our plan does. At the strictest ε, a
+query gets the part that our plan spends on it: the largest `L_q(i, j) / d(i, j)`. A query that reached its target, and
+so used no more than it needed, gets the whole budget. At the worst case, epsilon is divided in the best way for
+standard DP relative to our plan. Errors are proportional to 1 / epsilon. So the sum of squared error ratios is least if
+a query of n answers, whose errors at the whole epsilon are r times ours, gets a part proportional to (n r^2)^(1/3).
+Quantiles are an exception: standard DP selects them by the exponential mechanism. That has far smaller errors than
+noise on ramps that all change at once, and takes no time.
 
-Why the first gain of a query is not below 1.  Let e be the least distance that query q tells apart.  Whatever
-keeps `L_q(i, j) <= part * e` wherever q differs keeps `L_q(i, j) <= part * d(i, j)`, because e <= d(i, j) there:
-standard DP's plan is one of those that our planner may choose from, at the same part of the policy.  So the best
-under d errs no more, in the loss that is minimized.  Two things can hide that.  Our plan may have kept to the rows
-that were asked for where others err less (for whole numbers, or for the sake of targets): then standard DP keeps to
-them too.  And beside other queries ours may have less than `part` on some pairs, so that standard DP was granted
-more than our plan had: then it is granted just so much that both err alike.  Single answers of a query may get
-more noise than standard DP gives them, for the sake of the others; their own errors say so.
+Why the noise ratio of a query at the strictest ε is not below 1. Let e be the least distance that query q separates. A
+mechanism with `L_q(i, j) <= part * e` wherever q differs also keeps `L_q(i, j) <= part * d(i, j)`, because e <= d(i, j)
+there. So standard DP's plan is one that our planner may choose, at the same part of the policy, and the best plan under
+d has no larger error objective. Two effects can hide that. First, our plan may measure the workload's own rows although
+a strategy has smaller errors (for integer answers, or because of targets). Then standard DP uses the workload's own
+rows, too. Second, next to other queries our plan may have less than `part` on some pairs, so that standard DP was
+granted more than our plan had. Then its epsilon is reduced until both have the same error. Single answers of a query
+may still get more noise than standard DP gives them, in favor of the others; their own errors show it.
 """
 
 import math
@@ -48,34 +48,34 @@ from dxprivacy.universe.answers import Distribution, ErrorOf, Inverse, Spread
 from dxprivacy.universe.blocks import SoftTable
 from dxprivacy.universe.workload import Workload
 
-MOST_ROWS = 400  # of one query, to look for the best plan of standard DP; beyond that each table has one scale
-MOST_TOGETHER = 1_500  # rows of all queries that are planned so; of more, each table has one scale
-MOST_QUERIES = 40  # likewise
+MOST_ROWS = 400  # of one query, to search for the best plan of standard DP; with more, each table has one scale
+MOST_TOGETHER = 1_500  # rows of all queries in that search; with more, each table has one scale
+MOST_QUERIES = 40  # queries in that search; with more, each table has one scale
 _MOST = 1e300
-MOST_RECORDS = 300  # different ones, of a spread or with soft borders, any two of which standard DP tells apart
+MOST_RECORDS = 300  # distinct records for spreads and soft borders: standard DP separates any two of them
 
 
-_ErrorsAt = Callable[[float], Sequence[ErrorOf]]  # of the answers to a query, by the epsilon of standard DP
+_ErrorsAt = Callable[[float], Sequence[ErrorOf]]  # epsilon of standard DP -> errors of a query's answers
 
 
 @dataclass(frozen=True)
 class PlainQuery:
     """One query under standard DP: its strictest epsilon, the pair that sets it, the noise ratio, and its noise.
 
-    `epsilon` is infinite where every difference that the query tells is public: then nothing is compared.
+    `epsilon` is infinite if every difference that the query separates is public; then nothing is compared.
     """
 
     epsilon: float
     pair: tuple[int, int] | None
     gain: float
     rows: tuple[int, ...] = ()  # of the workload
-    scales: tuple[float, ...] = ()  # of the rows asked for, as strict; empty where standard DP counts others
-    by_table: bool = False  # too large to be planned like ours: as it was asked, with one scale for each table
+    scales: tuple[float, ...] = ()  # of the workload's rows at the strictest ε; empty if standard DP uses a strategy
+    by_table: bool = False  # too large to be planned like ours: measured as asked, with one scale for each table
 
 
 @dataclass(frozen=True)
 class Baselines:
-    """Both, answer by answer; None where there is nothing to compare."""
+    """Both baselines, per answer; None where there is nothing to compare."""
 
     queries: tuple[PlainQuery, ...]
     strict: tuple[ErrorOf | None, ...]
@@ -84,7 +84,7 @@ class Baselines:
 
 @dataclass(frozen=True, kw_only=True)
 class Ours:
-    """The plan that is compared: what it asks, counts and gets."""
+    """The plan that is compared with standard DP."""
 
     queries: Stack
     workload: Workload
@@ -95,24 +95,24 @@ class Ours:
     measured: Measured
     distributions: Sequence[Distribution]
     errors: Sequence[ErrorOf]
-    ratio: float  # of the policy, all queries together
+    ratio: float  # largest loss / distance of all queries together
     worst_epsilon: float
-    method: str = "auto"  # by which it was planned
+    method: str = "auto"  # the planning method
 
     def reached(self, k: int) -> bool:
-        """Whether an answer has a target and keeps it."""
+        """Whether an answer has a target and meets it."""
         within = self.workload.answers[k].within
         return within is not None and self.errors[k].good_enough(within)
 
 
 @dataclass(frozen=True)
 class _Alone:
-    """One query by itself, in its place among the others."""
+    """One query by itself, with its position among the others."""
 
     number: int
     workload: Workload
     start: int  # its first row
-    answers: tuple[int, ...]  # their places in the plan
+    answers: tuple[int, ...]  # their numbers in the plan
 
     @property
     def rows(self) -> range:
@@ -120,7 +120,7 @@ class _Alone:
 
 
 def baselines(ours: Ours) -> Baselines:
-    """Both baselines of a plan; it costs nothing but time, about that of planning once more."""
+    """Compute both baselines of a plan. It charges nothing, and takes about as long as planning again."""
     count = len(ours.workload.answers)
     strict: list[ErrorOf | None] = [None] * count
     worst: list[ErrorOf | None] = [None] * count
@@ -149,23 +149,25 @@ def baselines(ours: Ours) -> Baselines:
         best = _cut(ours, a, on_rows)
         for k, error in zip(a.answers, best, strict=True):
             mine = ours.errors[k]
-            # Good enough is good enough for standard DP too.
+            # A met target is enough for standard DP, too.
             strict[k] = mine if ours.reached(k) and error.half_width < mine.half_width else error
         at[a.number] = partial(_cut_at, ours, a, plain)
         gain = min(plain.gain, _gain(ours, a, on_rows, best))
         found[a.number] = PlainQuery(plain.epsilon, near.pair, gain, tuple(a.rows), plain.scales, plain.large)
-    if 0 < ours.worst_epsilon < math.inf:  # with no end to its epsilon standard DP needs no noise: nothing is compared
-        for a, errors in _at_our_worst(ours, [a for a in noisy if a.number in at], at):
+    if 0 < ours.worst_epsilon < math.inf:  # at infinite epsilon standard DP needs no noise: nothing is compared
+        for a, errors in _at_worst_case(ours, [a for a in noisy if a.number in at], at):
             for k, error in zip(a.answers, errors, strict=True):
                 worst[k] = error
     nothing = PlainQuery(math.inf, None, math.inf)
     return Baselines(tuple(found.get(a.number, nothing) for a in alone), tuple(strict), tuple(worst))
 
 
-def _at_our_worst(
+def _at_worst_case(
     ours: Ours, queries: Sequence[_Alone], at: "dict[int, _ErrorsAt]"
 ) -> Iterator[tuple[_Alone, Sequence[ErrorOf]]]:
-    """The errors of every query at its part of our worst case, shared out as is best for standard DP (see above)."""
+    """Yield the errors of every query at its part of the worst-case ε, divided in the best way for standard DP (see
+    above).
+    """
     parts = []
     for a in queries:
         theirs, mine = at[a.number](ours.worst_epsilon), [ours.errors[k] for k in a.answers]
@@ -180,15 +182,15 @@ def _cut_at(ours: Ours, alone: _Alone, plain: "_Chosen | _Plain", epsilon: float
 
 
 def _cut(ours: Ours, alone: _Alone, errors: Sequence[ErrorOf]) -> list[ErrorOf]:
-    """Nobody needs to err more than a constant, nor more than we do.
+    """Cap errors: no answer errs more than a constant guess does, or more than our answer does.
 
-    Quantiles and spreads have ends, whose middle errs by half their distance at most.
+    Quantiles and spreads lie between two known ends, so the middle errs by at most half their difference.
     """
     out = []
     for k, answer, error in zip(alone.answers, alone.workload.answers, errors, strict=True):
         recipe, mine = answer.recipe, ours.errors[k].half_width
         match recipe:
-            case Inverse():  # of numbers as they are counted, from which records may differ
+            case Inverse():  # the guess is about binned numbers, from which records may differ
                 out.append(_at_most(error, max(recipe.guess((), ours.records) + error.hidden, mine)))
             case Spread():
                 out.append(_at_most(error, max(recipe.guess((), ours.records), mine)))
@@ -202,7 +204,7 @@ def _at_most(error: ErrorOf, most: float) -> ErrorOf:
 
 
 def _gain(ours: Ours, alone: _Alone, noisy: Sequence[ErrorOf], best: Sequence[ErrorOf]) -> float:
-    """How many times more standard DP errs in a query's answers, where that is not what its noisy rows say."""
+    """The ratio of root mean square errors over all answers, for queries whose errors were capped; inf if none was."""
     if list(noisy) == list(best):
         return math.inf
     mine = math.hypot(*(ours.errors[k].rmse for k in alone.answers))
@@ -210,7 +212,9 @@ def _gain(ours: Ours, alone: _Alone, noisy: Sequence[ErrorOf], best: Sequence[Er
 
 
 def _of_whole(ours: Ours, a: _Alone, strict: list[ErrorOf | None], at: "dict[int, _ErrorsAt]") -> dict[int, PlainQuery]:
-    """People or a map under standard DP: one scale, by which all that a person or record can change is hidden alike."""
+    """Baselines of a query with proportional cost (people or a map): one scale hides every change of a person or
+    record.
+    """
     ((block, _),) = a.workload.proportional
     whole = whole_of(block)
     near = whole.closest(ours.metric)
@@ -236,7 +240,7 @@ def _of_whole(ours: Ours, a: _Alone, strict: list[ErrorOf | None], at: "dict[int
 
 
 def _queries(ours: Ours) -> list[_Alone]:
-    """Each query by itself: its rows stand together, in the order of the queries."""
+    """Each query by itself. Its rows are consecutive, in the order of the queries."""
     out, start = [], 0
     for number, asked in enumerate(ours.queries.queries):
         workload = ours.workload if len(ours.queries.queries) == 1 else asked.on(ours.workload.universe)
@@ -250,17 +254,17 @@ def _queries(ours: Ours) -> list[_Alone]:
 
 
 def _own_cost(ours: Ours, alone: _Alone) -> LaplaceCost | ProportionalCost | None:
-    """What a query costs by itself; None where other rows are counted, which serve all queries."""
+    """The cost of one query by itself; None if a strategy is measured, which serves all queries."""
     if not ours.measured.as_asked or len(ours.queries.queries) == 1:
         return None
     return laplace_cost(alone.workload, [ours.scales[r] for r in alone.rows], ours.metric)
 
 
 def _part(ours: Ours, alone: _Alone, *, quick: bool) -> float:
-    """The largest part of a pair's distance that our plan spends on a query.
+    """The largest fraction of a pair's distance that our plan spends on a query.
 
-    Where other rows are counted that serve all queries, the part at which the query, planned alone, would err as
-    much as it does in our plan; for large ones all that the plan spends.
+    If a strategy serves all queries, it is the fraction at which the query, planned alone, has the same error as in our
+    plan. For large queries it is all that the plan spends.
     """
     cost = _own_cost(ours, alone)
     if cost is not None:
@@ -274,7 +278,7 @@ def _part(ours: Ours, alone: _Alone, *, quick: bool) -> float:
 
 
 def _planned(task: Task, method: str) -> Candidate:
-    """What the same planner finds."""
+    """The plan of the same method."""
     if method == "auto":
         return best_of_all(task)
     return try_maker(task, next(maker for maker in MAKERS if maker.name == method))[0]
@@ -282,19 +286,19 @@ def _planned(task: Task, method: str) -> Candidate:
 
 @dataclass(frozen=True)
 class _CountedBaseline:
-    """What standard DP counts, with which noise."""
+    """The measured rows and scales of standard DP."""
 
     scales: tuple[float, ...]
     measured: Measured
 
     def times(self, factor: float) -> "_CountedBaseline":
-        """With so many times the noise."""
+        """The same with all noise multiplied by `factor`."""
         return _CountedBaseline(tuple(s * factor for s in self.scales), self.measured)
 
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Quantiles under standard DP: numbers chosen one by one, which share the epsilon (`standard_quantiles`)."""
+    """Quantiles under standard DP: selected one by one, with epsilon divided among them (`standard_quantiles`)."""
 
     ours: Ours
     alone: _Alone
@@ -303,7 +307,7 @@ class _Chosen:
     large: bool = False
 
     def errors(self, times: float) -> tuple[ErrorOf, ...]:
-        """Of its answers, with so many times the epsilon."""
+        """The errors of the answers at `times` the epsilon."""
         recipes = [answer.recipe for answer in self.alone.workload.answers]
         several = len({recipe.which for recipe in recipes})
         each, grouped = self.epsilon * times / several, len(recipes) > several
@@ -316,13 +320,13 @@ class _Chosen:
 
     @property
     def gain(self) -> float:
-        """How many times more standard DP errs."""
+        """The ratio of root mean square errors, standard DP to ours; at least 1."""
         mine = math.hypot(*(self.ours.errors[k].rmse for k in self.alone.answers))
         return max(math.hypot(*(error.rmse for error in self.errors(1.0))) / mine, 1.0) if mine else math.inf
 
 
 def _has_many_pairs(workload: Workload) -> bool:
-    """Whether a spread, or a count with soft borders, tells more pairs apart than can be looked at for a comparison."""
+    """Whether a spread, or a count with soft borders, separates too many pairs to search for a comparison."""
     soft = any(isinstance(block, SoftTable) for block in workload.blocks)
     if not soft and not any(isinstance(answer.recipe, Spread) for answer in workload.answers):
         return False
@@ -333,7 +337,7 @@ def _has_many_pairs(workload: Workload) -> bool:
 class _Plain:
     """A query alone, planned under one epsilon for all pairs.
 
-    `epsilon` is that of the closest pair, less where standard DP would otherwise beat our plan as a whole (see above).
+    `epsilon` is the distance of the closest pair, reduced if standard DP would otherwise beat our plan (see above).
     """
 
     def __init__(self, ours: Ours, alone: _Alone, epsilon: float, *, quick: bool) -> None:
@@ -348,36 +352,39 @@ class _Plain:
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """Of the rows asked for; none where standard DP counts others."""
+        """The scales of the workload's rows; empty if standard DP measures a strategy."""
         return self.found.scales if self.found.measured.as_asked else ()
 
     def _as_little(self, found: _CountedBaseline) -> float:
-        """The part of the epsilon at which both err alike, where noise so small is never there to be measured."""
+        """The fraction of epsilon at which both err alike, for noise that is too small to have a measurable error."""
         times = 2.0
         while times < 2.0**60 and self._loss(found.times(times)) < self._our_loss:
             times *= 2
         return 1 / times
 
     def _planned(self) -> _CountedBaseline:
-        """The best plan."""
+        """The best plan; if only standard DP would use a strategy and win by it, the best plan of the workload's own
+        rows.
+        """
         try:
             found = _planned(self.task, self.ours.method)
             if self._other_way(found) and self._loss(found) < self._our_loss:
-                # Our plan could have done likewise, and did not for the sake of other queries: so does standard DP.
+                # Our planner could have done the same, and did not because of other queries: standard DP does not
+                # either.
                 found = best_of_own_rows(self.task)[0]
         except NotCertified:
             found = simplest(self.task)
         return _CountedBaseline(found.scales, found.measured)
 
     def _other_way(self, found: Candidate) -> bool:
-        """Whether it counts rows that were not asked for, or moves answers on purpose, where our plan does not."""
+        """Whether standard DP uses a strategy or bias, and our plan does not."""
         theirs, ours = found.measured, self.ours.measured
         if theirs.as_asked:
             return False
         return ours.as_asked or (theirs.shifts is not None and ours.shifts is None)
 
     def _table_by_table(self, epsilon: float) -> _CountedBaseline:
-        """The asked rows, or where our plan counts others for this query alone, the better of both."""
+        """The workload's own rows; if our plan measures a strategy for this query alone, the better of both."""
         ours = self.ours
         few = not _has_many_pairs(self.alone.workload)
         system = constraints_by_block(self.alone.workload, self.task.metric, self.task.budget) if few else None
@@ -398,15 +405,15 @@ class _Plain:
         return self.task.loss_of(self.task.effective(found))
 
     def errors(self, times: float) -> tuple[ErrorOf, ...]:
-        """Of its answers, with so many times the epsilon."""
+        """The errors of the answers at `times` the epsilon."""
         if not 0 < times < math.inf:
             return tuple(ErrorOf(math.inf, math.inf, math.inf) for _ in self.alone.answers)
         found = self.found
         if times != 1 and found.measured.shifts is not None:
-            found = self._simplest()  # a bias is for one epsilon only
+            found = self._simplest()  # bias is optimized for one epsilon only
         with suppress(NotCertified):
             return self.task.errors(found.times(1 / times))
-        # K-norm noise that is too wide to compute its distribution: noise that wide grows with its scales.
+        # K-norm noise may be too wide for its distribution to be computed; errors that wide grow with the scales.
         with suppress(NotCertified):
             known = self.task.errors(found)
             return tuple(
@@ -417,11 +424,11 @@ class _Plain:
 
     @cached_property
     def _our_loss(self) -> float:
-        """Of our plan's answers to this query."""
+        """The error objective of our plan's answers to this query."""
         return self.task.loss_of([self._size(r) for r in self.alone.rows])
 
     def _size(self, row: int) -> float:
-        """The scale whose noise would err as much as what a row of ours gets."""
+        """The Laplace scale whose noise has the same mean square error as a row of our plan."""
         ours = self.ours
         if ours.measured.as_asked:
             return ours.scales[row]

@@ -1,9 +1,9 @@
-"""What standard DP does for quantiles: one number is chosen by the exponential mechanism, which looks at ranks alone.
+"""Quantiles under standard DP: the exponential mechanism selects one number, and its score is the rank.
 
-Between the numbers of the records a rank changes by one a record, beyond them not at all.  As if numbers lay evenly
-over half of their range, the way our own errors are estimated before a release, a number that is t below or above the
-quantile is chosen with a probability in proportion to exp(-ε m(t) / 2), m(t) the records in between: a distribution
-with two sides, each falling up to the last record and level behind it.
+Between two records' numbers the rank changes by one per record; beyond all numbers it is constant. As in our own error
+estimates before a release, numbers are assumed to lie evenly over half of their range. Then a number at distance t
+below or above the quantile is selected with probability proportional to exp(-ε m(t) / 2), where m(t) is the number of
+records in between. That is a two-sided distribution: each side falls up to the last record and is constant beyond.
 """
 
 import math
@@ -22,13 +22,13 @@ from dxprivacy.universe.answers import COVERAGE, ErrorOf, Inverse
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 
-# -- Standard differential privacy: one epsilon for all pairs, and what queries are to it -----------------------------
+# -- Standard DP: one epsilon for all pairs, and the sensitivities of queries -----------------------------------------
 
 
 def standard_metric(universe: Universe, epsilon: Exact) -> Metric:
-    """One epsilon for every two records; where records may be absent, also for adding or removing one.
+    """One epsilon for every two records; if records may be absent, also for adding or removing one.
 
-    Of people with several rows it is that of a whole person, and a row gets its part.
+    If people have several rows, epsilon is that of a whole person, and a row gets its part.
 
     >>> standard_metric(Universe.listed("abc"), Fraction(1, 2)).exact(0, 2)
     Fraction(1, 2)
@@ -49,7 +49,7 @@ def standard_sensitivities(workload: Workload) -> tuple[float, ...]:
     return tuple(out)
 
 
-# -- What standard DP does for quantiles -------------------------------------------------------------------------------
+# -- Quantiles under standard DP ---------------------------------------------------------------------------------------
 
 
 _HALVINGS = 60
@@ -57,7 +57,9 @@ _FLAT = 1e-2
 
 
 class _QuantileSide(NamedTuple):
-    """One side of the distribution: it falls at a rate over a stretch with records, and is level over one without."""
+    """One side of the distribution: exponential decay over the stretch with records, constant over the
+    stretch without.
+    """
 
     rate: float
     falling: float
@@ -68,9 +70,9 @@ class _QuantileSide(NamedTuple):
         return math.exp(-self.rate * self.falling)
 
     def moment(self, power: int) -> float:
-        """The integral of t to a power, 0, 1 or 2, over the side."""
+        """The integral of t^power (power 0, 1 or 2) over the side."""
         next_power, x = power + 1, self.rate * self.falling
-        if x < _FLAT:  # hardly falling: what follows would be a difference of equals
+        if x < _FLAT:  # almost constant: the formula below would cancel
             falls = self.falling**next_power * (1 / next_power - x / (next_power + 1))
         else:
             left = self.bottom * sum(x**k / math.factorial(k) for k in range(next_power))
@@ -79,16 +81,17 @@ class _QuantileSide(NamedTuple):
         return falls + self.bottom * (end**next_power - self.falling**next_power) / next_power
 
     def beyond(self, t: float) -> float:
-        """How much lies farther away."""
+        """The mass farther away than t."""
         if t >= self.falling:
             return self.bottom * max(self.falling + self.level - t, 0.0)
         return (math.exp(-self.rate * t) - self.bottom) / self.rate + self.bottom * self.level
 
 
 def chosen_quantile(recipe: Inverse, epsilon: float, records: int | None, *, grouped: bool) -> ErrorOf:
-    """The error of a quantile that is chosen under standard DP, at so large an epsilon for this quantile alone.
+    """The error of a quantile selected under standard DP, with this epsilon for the quantile alone.
 
-    Whoever moves from one group to another changes the scores of two, each by the larger of q and 1 - q.
+    If answers are grouped, a record that moves between groups changes the scores of two selections, each by at most the
+    larger of q and 1 - q. The half-width is found by bisection.
 
     >>> from fractions import Fraction as F
     >>> from dxprivacy.universe.answers import QuantileRamps

@@ -1,12 +1,12 @@
-"""Biased plans: rows that are moved a little on purpose, because they can then be told with less noise.
+"""Biased plans: rows that are changed slightly on purpose, because the changed rows need less noise.
 
-The number of records is public, so the worst that a shift can do to an answer is known before anything is spent.  It is
-worth it only for few records or a very strict policy: with n records and a pair at distance d the error falls by the
-factor sqrt(x / (x + 8)), x = (n d)^2, which is 0.996 at n d = 30.
+The number of records is public, so the largest effect of the change on an answer is known before anything is spent.
+Bias is worth it only for few records or a very strict policy: with n records and a pair at distance d, the error falls
+by the factor sqrt(x / (x + 8)), x = (n d)^2, which is 0.996 at n d = 30.
 
-Where distances add up over the attributes, queries about different attributes share no pair that spans the policy:
-the problem falls apart, and each part is solved by itself (appendix C of the paper; docs/statistical.md).  A part of
-one row is a problem in one number, and its solution exact.
+If distances add up over the attributes, queries about different attributes share no generating pair. The problem then
+separates into parts that are solved one by one (appendix C of the paper; docs/statistical.md). A part of one row is a
+problem in one variable and is solved exactly.
 """
 
 import math
@@ -29,15 +29,15 @@ from dxprivacy.privacy.costs import Cost
 from dxprivacy.queries.asked import Asked, Stack
 from dxprivacy.universe.workload import Workload
 
-MOST_CELLS = 300  # told apart by the rows of one part
-MOST_ALONE = 1_000  # by a single row
+MOST_CELLS = 300  # possible records separated by the rows of one part
+MOST_ALONE = 1_000  # possible records separated by a single row
 WORTH_IT = 30.0
 _LARGEST = 2.0**40
 
 
 @dataclass(frozen=True, eq=False)
 class Shifted:
-    """A proposal: the rows to count in place of those asked for, and their scales."""
+    """A proposal: the rows to measure in place of the workload's own, and their scales."""
 
     measured: RowForRow
     scales: Floats
@@ -46,8 +46,10 @@ class Shifted:
 
 @dataclass(frozen=True, eq=False)
 class BiasedPart:
-    """Blocks of rows that share pairs of cells with one another, and with no others; `cells` is None where they are too
-    many, so that the rows are counted as they are."""
+    """Blocks of rows that share pairs of possible records with one another, and with no others.
+
+    `cells` is None if they separate too many possible records; their rows are then measured unchanged.
+    """
 
     blocks: tuple[int, ...]
     rows: Ints
@@ -55,7 +57,7 @@ class BiasedPart:
 
 
 def parts_of(workload: Workload, metric: Metric, budget: Fraction, spent: Cost | None) -> list[BiasedPart]:
-    """The queries in parts that can be planned by themselves; one part where distances do not add up."""
+    """Partition the queries into parts that are planned independently; one part if distances do not add up."""
     blocks = workload.blocks
     joined: list[tuple[set[int], list[int]]] = []  # attributes, blocks
     for k, block in enumerate(blocks):
@@ -99,7 +101,7 @@ def propose(
     watch: Watch,
     progress: Callable[[str, float], None] | None = None,
 ) -> Shifted | None:
-    """Rows with bias, or None where they would not be better; `own_scales` are those of the rows without bias."""
+    """Return rows with bias; None if they would not be better. `own_scales` are the scales without bias."""
     queries: list[Asked | None] = [None] * len(workload.blocks)
     scales, worst = own_scales.copy(), 0.0
     units = np.array([float(u) for u in workload.units])
@@ -135,7 +137,7 @@ def _solved(
     watch: Watch,
     progress: Callable[[str, float], None] | None,
 ) -> Biased | None:
-    """The best rows of one part; None where its own are."""
+    """The best biased rows of one part; None if its own rows are better."""
     if part.cells is None or part.cells.limits is None:
         return None
     wanted = np.vstack([workload.blocks[k].columns(part.cells.representatives) for k in part.blocks])
@@ -152,12 +154,12 @@ def _solved(
 
 
 def _without(objective: Objective, importance: Floats, scales: Floats) -> float:
-    """The loss without bias, for the noise that is really drawn: on a coarse grid it is less than the continuous
-    distribution's.
+    """The error objective without bias, for discrete noise, which on a coarse grid is less than that of continuous
+    noise.
 
-    The rows with bias lie on a fine grid, where the two agree.
+    The biased rows lie on a fine grid, where the two agree.
     """
-    if len(scales) == 1:  # one row by itself needs no weights
+    if len(scales) == 1:  # a single row needs no weight
         return (
             discrete_laplace_distribution.mean_absolute(float(scales[0]))
             if objective.absolute
@@ -176,7 +178,7 @@ def applies(workload: Workload, records: int | None) -> bool:
 
 
 def require_applicable(workload: Workload, records: int | None) -> int:
-    """The number of records, which a biased plan needs; or why it cannot be made."""
+    """Return the number of records, which a biased plan needs, or raise with the reason why none can be made."""
     if workload.universe.absent is not None:
         raise NotCertified(
             "a biased plan needs a public number of records", hints=[('method="optimal"', "works without it")]

@@ -1,10 +1,10 @@
-"""Which counts to make for a workload, so that k-norm noise errs least: a proposal for each component.
+"""Propose hierarchies of counts with k-norm noise, for each component of a workload.
 
-Components of a workload have budgets of their own where distances of attributes add up; otherwise all is one.  Along
-one attribute the cells that queries tell apart must have an order in which those within a reach of one another are
-equally far apart: all of them (values that are alike), or some (a threshold).  Over several attributes queries are
-tables, whose noise agrees along margins, or tell few cells apart that are all equally far from one another, which are
-halved attribute by attribute.
+Components have budgets of their own if distances of attributes add up; otherwise all of them are one component. Along
+one attribute, the possible records that queries separate must have an order in which those within a certain reach of
+one another are equally far apart: all of them (a constant metric), or some (a threshold). Over several attributes there
+are two cases. Either the queries are tables, whose k-norm noise is consistent along shared margins. Or they separate
+few possible records, which are all equally far from one another; these are halved attribute by attribute.
 """
 
 import math
@@ -35,15 +35,15 @@ from dxprivacy.queries.strategy_rows import Groups, Tally
 from dxprivacy.universe.blocks import Block
 from dxprivacy.universe.workload import Workload
 
-_MOST_LEVELS, _FEW = 16, 2  # tallies of a nest, and rows that are not worth one
+_MOST_LEVELS, _FEW = 16, 2  # levels of a hierarchy stored as tallies; levels with this few rows are not
 _ROWS_AT_ONCE = 4_096
-_ROOM = 0.99  # what is repaired afterwards may be a little wider
-_MOST_PAIRED = 400  # cells whose pairs are looked at one by one, and whose order is looked for
+_ROOM = 0.99  # repaired scales may be slightly larger
+_MOST_PAIRED = 400  # possible records for which all pairs are listed and an order is searched
 
 
 @dataclass(frozen=True, eq=False)
 class ProposedHierarchy:
-    """Nested counts for a whole workload."""
+    """Hierarchies of counts for a whole workload."""
 
     measured: KNormCounts
     scales: Floats
@@ -51,19 +51,19 @@ class ProposedHierarchy:
 
 
 def applies(workload: Workload, metric: Metric) -> bool:
-    """Whether some component lies along one attribute, with few enough cells, or consists of tables or few cells."""
+    """Whether some component lies along one attribute with few possible records, or consists of tables."""
     if workload.universe.absent is not None or workload.proportional:
         return False
-    return any(_may_agree(workload, part) for part in _components(workload, metric))
+    return any(_may_use_k_norm(workload, part) for part in _components(workload, metric))
 
 
 def _components(workload: Workload, metric: Metric) -> list[Component]:
-    """Each with a budget of its own."""
+    """The components of a workload that have budgets of their own."""
     parts = components(workload.blocks, ())
     return [sharing_a_budget(parts)] if len(parts) > 1 and present(metric).axes is None else parts
 
 
-def _may_agree(workload: Workload, part: Component) -> bool:
+def _may_use_k_norm(workload: Workload, part: Component) -> bool:
     blocks = [workload.blocks[b] for b in part.asked]
     few = 2 <= count_representatives(blocks, part.axes) <= MOST_CELLS
     return few or (len(part.axes) > 1 and tables_in(blocks, ()) is not None)
@@ -71,7 +71,7 @@ def _may_agree(workload: Workload, part: Component) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Policed:
-    """What a proposal is made under: distances, what may be shown of them, what was spent; and how long to search."""
+    """The conditions of a proposal: distances, budget, earlier costs, and how long to search."""
 
     metric: Metric
     budget: Fraction
@@ -81,16 +81,17 @@ class Policed:
 
 
 def propose(workload: Workload, under: Policed, importance: Floats, own_scales: Sequence[float]) -> ProposedHierarchy:
-    """Counts for each component; those that have none with noise that agrees get independent noise; refuses if all do.
+    """Propose measured counts for each component.
 
-    `own_scales` are what the rows would get if they were counted themselves.
+    Components for which k-norm noise is not possible get independent noise; if that is all of them, the first refusal
+    is raised. `own_scales` are the scales of the workload's own rows.
     """
     parts = _components(workload, under.metric)
     found: list[_Counted | None] = []
     why: NotCertified | None = None
     for part in parts:
         try:
-            found.append(_agreeing(workload, part, under, importance))
+            found.append(_with_k_norm(workload, part, under, importance))
         except NotCertified as refused:
             found.append(None)
             why = why or refused
@@ -110,14 +111,14 @@ def propose(workload: Workload, under: Policed, importance: Floats, own_scales: 
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """What one component counts."""
+    """The measured queries of one component."""
 
     queries: tuple[Asked, ...]
     scales: Floats
     name: str
 
 
-def _agreeing(workload: Workload, part: Component, under: Policed, importance: Floats) -> _Counted:
+def _with_k_norm(workload: Workload, part: Component, under: Policed, importance: Floats) -> _Counted:
     blocks = [workload.blocks[b] for b in part.asked]
     tables = tables_in(blocks, ()) if len(part.axes) > 1 else None
     if tables is not None:
@@ -127,7 +128,7 @@ def _agreeing(workload: Workload, part: Component, under: Policed, importance: F
         return _Counted(shared.queries, shared.scales, shared.name)
     if not 2 <= count_representatives(blocks, part.axes) <= MOST_CELLS:
         raise NotCertified(
-            "k-norm noise needs queries along one attribute, or tables, or few cells",
+            "k-norm noise needs queries along one attribute, or tables, or few possible records",
             hints=[('method="matrix"', "independent noise")],
         )
     cells = SeparatedRecords.bare(blocks)
@@ -138,9 +139,9 @@ def _agreeing(workload: Workload, part: Component, under: Policed, importance: F
 
 
 def _by_levels(rows: Ints, cells: SeparatedRecords) -> tuple[tuple[Asked, ...], Ints]:
-    """Rows along one attribute as tallies of those that have no cell in common, and the order that they get.
+    """Return rows along one attribute as tallies of disjoint rows, and the new order of the rows.
 
-    Of a tally a record changes one row, whatever their number: its loss is looked up in no time.
+    A record changes only one row of a tally, so the loss of a tally is fast to compute.
     """
     if len(cells.axes) > 1:
         return (cells.query(rows, Fraction(1)),), np.arange(len(rows))
@@ -175,7 +176,7 @@ def _by_levels(rows: Ints, cells: SeparatedRecords) -> tuple[tuple[Asked, ...], 
 def _independent(
     workload: Workload, part: Component, under: Policed, importance: Floats, own_scales: Sequence[float]
 ) -> _Counted:
-    """What least squares would count, or what was asked."""
+    """The strategy for least squares; if there is none, the workload's own rows."""
     found = counted_for(
         workload,
         under.metric,
@@ -228,7 +229,7 @@ def _nested(
     found = consistent(OrderedFit(gram[np.ix_(order, order)], reach, limit, borders), watch)
     if found is None:
         raise NotCertified(
-            "found no nested counts: on a line, counts up to each value with noise of their own are as good as it gets",
+            "found no hierarchy of counts: on a line, prefix counts with independent noise are best",
             hints=[('method="matrix"', "independent noise")],
         )
     back = np.argsort(order)
@@ -238,7 +239,7 @@ def _nested(
 def _order(
     gram: Floats, part: Component, cells: SeparatedRecords, metric: Metric, budget: Fraction, spent: Cost | None
 ) -> tuple[Ints, int, float]:
-    """The cells in an order, how far it reaches, and what those within reach may show."""
+    """Return an order of the possible records, its reach, and the least budget of pairs within reach."""
     count = cells.count
     axes = present(metric).axes
     alone = metric if axes is None or len(part.axes) > 1 else axes[part.axes[0]]
@@ -246,11 +247,11 @@ def _order(
         return np.arange(count), count - 1, float(alone.epsilon * budget)
     paired = cells.paired(metric, budget, spent)
     if paired.limits is None or paired.public or not (paired.limits > 0).all():
-        raise NotCertified("too many pairs, or pairs of which nothing is left, for k-norm noise")
+        raise NotCertified("too many pairs for k-norm noise, or pairs with no budget left")
     try:
         problem = StrategyProblem(gram, paired.first, paired.second, paired.limits)
     except UsageError:
-        raise NotCertified("cells that only public differences join") from None
+        raise NotCertified("only public differences connect some possible records") from None
     known = threshold(problem)
     if known is None:
         raise NotCertified(

@@ -1,4 +1,4 @@
-"""Tables of several attributes whose noise agrees along one of them: a proposal for a component (docs/theorems.md)."""
+"""Propose k-norm noise for tables of several attributes that share margins (docs/theorems.md)."""
 
 import math
 from abc import ABC, abstractmethod
@@ -32,13 +32,13 @@ from dxprivacy.universe.hierarchy import Nest
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import plural
 
-HARDLY_ANY = 60.0  # what two values may show: then noise is not 0 once in e^30
-_LOOSE = 40.0  # from there on floats do not tell what noise of tables comes to
+HARDLY_ANY = 60.0  # largest useful budget of two values: beyond it, noise is nonzero with probability e^-30
+_LOOSE = 40.0  # beyond this budget, floats cannot compute the noise of tables
 
 
 @dataclass(frozen=True, eq=False)
 class SharedMargins:
-    """Tables in stars, each margin before its tables: as queries, with their scales, in words."""
+    """Tables in stars, each margin before its tables: as queries with scales and a description."""
 
     queries: tuple[Asked, ...]
     scales: Floats
@@ -56,7 +56,7 @@ def shared_margins(
     spent: Cost | None,
     watch: Watch,
 ) -> SharedMargins:
-    """The best stars for a component of these tables; refuses where there are none."""
+    """Return the best stars for a component of these tables; raises if there are none."""
     blocks = [workload.blocks[b] for b in part.asked]
     classes = [classes_of(blocks, axis) for axis in part.axes]
     sizes = [int(c.max()) + 1 for c in classes]
@@ -88,33 +88,34 @@ def shared_margins(
 
 
 def _capped(budgets: Budgets) -> Budgets:
-    """What an attribute may show beyond that is left: there is hardly any noise in it."""
+    """Cap the budgets of attributes: beyond the cap there is almost no noise left to save."""
     return Budgets(tuple(min(b, _LOOSE) for b in budgets.attributes), min(budgets.together, _LOOSE))
 
 
 def _tally(names: Sequence[str], classes: Sequence[Ints], table: tuple[int, ...]) -> Tally:
-    """A count for each cell."""
+    """The query that counts each bin of a table."""
     return Tally(tuple(Groups(names[a], tuple(classes[a].tolist()), (1,) * len(classes[a])) for a in table))
 
 
-# -- The components of a plan with k-norm noise: counts nested in one another, stars of tables, or what has none -------
-# Along one attribute, or over few cells, rows are nested (`universe/hierarchy.py`), and answers are sums of noisy
-# cells. Tables of several attributes come in stars: a table of one attribute, the margin, opens one, and the tables
-# behind it that belong to it have its attribute; their noises add up to that of the margin (docs/theorems.md).  What
-# was asked is then worked out by least squares, component by component of the tables (`optimize.tables`).  Rows that
-# are neither keep noise of their own, and what was asked follows by ordinary least squares.
+# -- Components of a plan with k-norm noise: hierarchies of counts, stars of tables, or independent rows ---------------
+# Along one attribute, or over few possible records, rows form a hierarchy (`universe/hierarchy.py`), and answers are
+# sums of noisy bins. Tables of several attributes form stars. A table of one attribute, the margin, starts a star; the
+# tables after it that belong to it contain its attribute, and their noise adds up to that of the margin
+# (docs/theorems.md). The workload is estimated by least squares, component by component of the tables
+# (`optimize.tables`). Rows of neither kind keep independent noise, and the workload is estimated from them by ordinary
+# least squares.
 
 
-DIGITS = 9  # of an estimate behind the point: the rest is rounding
+DIGITS = 9  # decimal places of an estimate: further digits are rounding error
 
 Value = int | float | Fraction
 
 
 class KNormPart(ABC):
-    """A component: which rows, by their numbers, and along which nests their noise is drawn."""
+    """A component: the numbers of its rows, and the hierarchies along which their noise is drawn."""
 
-    whole: ClassVar[bool]  # whether answers are whole numbers, and add up
-    most: float = 400.0  # the largest scale of a cell's noise: tables have a hundred times as many places
+    whole: ClassVar[bool]  # whether answers are integers that add up
+    most: float = 400.0  # largest scale of a bin's noise; lookup tables have a hundred times as many entries
 
     def __init__(self, asked: Ints, counted: Ints) -> None:
         self.asked, self.counted = asked, counted
@@ -122,38 +123,38 @@ class KNormPart(ABC):
     @property
     @abstractmethod
     def nests(self) -> Sequence[tuple[Nest, Ints]]:
-        """Nests that do not mind one another, each with the numbers of its rows."""
+        """Hierarchies with independent noise, each with the numbers of its rows."""
 
     @property
     def alone(self) -> Ints:
-        """The rows whose noise is their own."""
+        """The rows with independent noise."""
         return np.zeros(0, dtype=np.int64)
 
     @abstractmethod
     def widest(self, scales: Sequence[float]) -> float:
-        """The largest scale of single cells whose noise agrees, of those of all rows."""
+        """The largest scale among the bins with k-norm noise; `scales` are those of all rows."""
 
     @abstractmethod
     def distributions(self, scales: Sequence[float]) -> list[Distribution]:
-        """Of each row that was asked for."""
+        """The noise distribution of each workload row of this component."""
 
     @abstractmethod
     def estimates(self, noisy: Ints, scales: Sequence[float], records: int) -> list[Value]:
-        """Of each row that was asked for."""
+        """The estimate of each workload row of this component."""
 
 
 def rounded(variance: float) -> float:
-    """Late digits differ by rounding only: what is alike shall look so."""
+    """Round away late digits, which are rounding errors, so that equal variances compare equal."""
     return float(f"{variance:.10g}")
 
 
-# -- Where every table may have the whole budget: a proposal of tables that are noised together ------------------------
-# A record that is replaced changes them all, and where budgets do not add up over attributes it may show no more in all
-# than in one.  Each table gets the least scale that it could have alone: beside a largest loss, no table takes anything
-# from another.
+# -- Block-max noise: several tables with one noise distribution, where every table may use the whole budget -----------
+# Replacing a record changes all tables. If budgets do not add up over attributes, all tables together may show no more
+# than one may. The loss is the largest over the tables, so no table takes budget from another, and each gets the least
+# scale that it could have alone.
 
 
-_HARDLY_ANY = 1 / 60.0  # a scale of noise that is not 0 once in e^60
+_HARDLY_ANY = 1 / 60.0  # a scale at which noise is nonzero with probability e^-60
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +167,9 @@ class ProposedBlockMax:
 
 
 def applies(workload: Workload, metric: Metric) -> bool:
-    """Whether there are several tables of a few cells each, whose budgets do not add up, of a public number of records.
+    """Whether there are several tables with few bins, one budget for all attributes, and a public number of records.
 
-    Where distances of attributes add up, each table has a budget of its own, and noise of its own is better.
+    If distances of attributes add up, each table has a budget of its own, and independent noise is better.
     """
     universe = workload.universe
     if universe.absent is not None or universe.people is not None or workload.proportional:
@@ -183,7 +184,7 @@ def applies(workload: Workload, metric: Metric) -> bool:
 
 
 def propose(workload: Workload, metric: Metric, budget: Fraction, *, spent: Cost | None) -> ProposedBlockMax:
-    """One table for each component, with the scale that it could have alone."""
+    """Propose one table for each component, with the scale that it could have alone."""
     queries, scales = [], []
     for part in components(workload.blocks, ()):
         cells = SeparatedRecords.bare([workload.blocks[b] for b in part.asked])
@@ -191,7 +192,7 @@ def propose(workload: Workload, metric: Metric, budget: Fraction, *, spent: Cost
         rows = query.on(workload.universe)
         alone = max_ratio(BlockMaxCost(rows, np.ones(rows.rows)), metric).upper
         if not 0 < alone < float("inf"):
-            raise NotCertified("tables together are for what a policy neither forbids nor calls public")
+            raise NotCertified("block-max noise is for differences that the policy neither forbids nor makes public")
         least = np.full(rows.rows, round_up(Fraction(alone) / budget))
         fits, _ = repaired(least, partial(BlockMaxCost, rows), Allowance(metric, budget, spent), workload)
         if fits[0] < _HARDLY_ANY:

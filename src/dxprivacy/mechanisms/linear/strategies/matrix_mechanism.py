@@ -1,10 +1,10 @@
-"""The matrix mechanism under a policy: which rows to count, so that least squares gives the asked ones most precisely.
+"""The matrix mechanism under a policy: choose rows to measure so that least squares estimates the workload best.
 
-Attributes that no query connects have budgets of their own (for a sum of attributes), so each component of the
-workload is planned for itself: over the cells that its queries tell apart where these are few, by weighted tables in
-closed form where the queries are tables, and otherwise by counting what was asked.  Under any other distance, and
-where records may be added and removed, all queries share one budget, and are planned together.  What comes out is a
-proposal: whole rows and float scales, certified by the planner like any other.
+Attributes that no query connects have budgets of their own (for a sum of attributes), so each component of the workload
+is planned by itself. It is planned over the possible records that its queries separate, if these are few; by weighted
+tables in closed form, if the queries are tables; and otherwise by measuring the workload itself. Under any other
+distance, and if records may be added and removed, all queries share one budget and are planned as one component. The
+result is a proposal: integer rows and float scales, certified by the planner like any other.
 """
 
 import math
@@ -39,14 +39,14 @@ from dxprivacy.universe.blocks import AlongAxis, Block, OneHot
 from dxprivacy.universe.workload import Workload
 
 MOST_CELLS = 320
-_FEW_CELLS = 64  # so many are looked at in any case, beside tables
+_FEW_CELLS = 64  # possible records that are planned over in any case, in addition to tables
 _GRID_BITS = 20
-_MOST_PARTS = 1024  # of which the entries of a row are multiples, for the row to be exact
-_STEPS = 256  # of the noise of a row of fractions, at least
-_SIMPLE = 2.0**-43  # how far a float may be from the fraction that it stands for
-_ALIKE = 1e3  # times as large, at most
-_FEWEST_BITS = 5  # coarse parts only make a strategy a little less good
-_LARGEST_BITS = 42  # of an entry: a million records still have room in 64 bits
+_MOST_PARTS = 1024  # largest denominator of a row's entries for which the row is represented exactly
+_STEPS = 256  # least number of grid steps in the noise scale of a row of fractions
+_SIMPLE = 2.0**-43  # tolerance between a float and the fraction that it represents
+_ALIKE = 1e3  # largest allowed ratio of row sizes
+_FEWEST_BITS = 5  # coarser parts make a strategy only slightly worse
+_LARGEST_BITS = 42  # of an entry, so that counts of a million records fit in 64 bits
 _MOST_ENTRIES = 2_000_000
 _LIMIT = "the best independent (continuous) Laplace noise, a limit that may be unreachable"
 Progress = Callable[[str, float], None]
@@ -54,8 +54,10 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True, eq=False)
 class CountedPart:
-    """What one component counts: queries, their scales, in words; its error, and what no independent Laplace noise
-    goes below."""
+    """The strategy of one component: queries, scales, a description, and its error.
+
+    `limit` is a lower bound on the error of any independent Laplace noise.
+    """
 
     queries: tuple[Asked, ...]
     scales: Floats
@@ -85,7 +87,7 @@ def counted_for(
     watch: Watch,
     effort: Effort,
 ) -> CountedPart | None:
-    """The best that one component may count, or None where nothing but itself applies."""
+    """Return the best strategy of one component; None if none applies."""
     task = _Part(workload, metric, budget, spent, importance, np.asarray(own_scales), part)
     return task.best(watch, effort=effort, progress=None)
 
@@ -102,13 +104,13 @@ def propose(
     effort: Effort,
     progress: Progress | None = None,
 ) -> Strategy | None:
-    """The best strategy that the recipes find, or None where none applies.
+    """Return the best strategy that the recipes find; None if none applies.
 
-    `importance` says how much the squared error of each row counts, in steps of its grid; `own_scales` are what the
-    rows would get if they were counted themselves.
+    `importance` weights the squared error of each row, in steps of its grid; `own_scales` are the scales of the
+    workload's own rows.
     """
     if workload.universe.people is not None:
-        return None  # what a person with several rows costs is not that of one row
+        return None  # a person with several rows costs more than one row
     parts = components(workload.blocks, ())
     if not parts:
         return None
@@ -133,7 +135,7 @@ def propose(
 
 
 def _about(found: Sequence[CountedPart]) -> str:
-    """In words: what is counted, and how far it is from the limit."""
+    """Describe the measured queries, and how far their error is from the lower bound."""
     names = list(dict.fromkeys(f.name for f in found if f.name))
     text = f"counts {' and '.join(names)}, and works the answers out by least squares"
     if all(f.limit for f in found):
@@ -144,7 +146,7 @@ def _about(found: Sequence[CountedPart]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One component of a workload, and all that is needed to plan it."""
+    """One component of a workload, with everything needed to plan it."""
 
     workload: Workload
     metric: Metric
@@ -167,7 +169,7 @@ class _Part:
         return np.concatenate(spans).astype(np.int64)
 
     def best(self, watch: Watch, *, effort: Effort, progress: Progress | None) -> CountedPart | None:
-        """The least error of those that apply."""
+        """The best of the strategies that apply."""
         if not (self.own_scales[self.rows] > 0).any():
             return self._itself()
         tables = self._by_tables(watch, effort=effort)
@@ -181,14 +183,14 @@ class _Part:
         return replace(best, limit=max((f.limit for f in found if f.limit is not None), default=None))
 
     def _itself(self) -> CountedPart | None:
-        """What was asked, as it is; where least squares would not leave it so, nothing."""
+        """The workload's own rows; None if least squares would not keep them as they are."""
         if count_representatives(self.blocks, self.part.axes) <= MOST_LEAST_SQUARES or tables_of(self.blocks, ()):
             return None
         variances = 2 * self.own_scales[self.rows] ** 2
         total = float(self.importance[self.rows] @ variances)
         return CountedPart(tuple(query_of(b) for b in self.blocks), self.own_scales[self.rows], "", total, None)
 
-    # -- over the cells
+    # -- over possible records
 
     def _by_cells(self, watch: Watch, *, effort: Effort, progress: Progress | None) -> CountedPart | None:
         blocks = self.blocks
@@ -203,7 +205,7 @@ class _Part:
         try:
             problem = StrategyProblem(wanted.T @ wanted, cells.first, cells.second, cells.limits)
         except UsageError:
-            return None  # cells that only public differences join
+            return None  # only public differences connect some possible records
         least = max(limit(problem, cuts=effort != "quick", watch=watch).value, unbiased_limit(problem, wanted))
         found = choose(problem, wanted, effort=effort, progress=progress, watch=watch)
         if not np.isfinite(found.total) or not len(found.rows):
@@ -211,9 +213,11 @@ class _Part:
         return self._whole(cells, problem, found.name, found.rows, least)
 
     def _most_together(self, effort: Effort) -> int:
-        """So many cells of several attributes at most: their rows are explicit over all possible records.
+        """The largest number of possible records over several attributes: their rows are explicit over the whole
+        universe.
 
-        Those in a hurry look at many cells where even more is asked (all ranges): other rows win by far there.
+        With effort "quick", many are planned over only if the workload has even more rows (all ranges): there a
+        strategy wins by far.
         """
         most = MOST_CELLS if effort != "quick" else max(_FEW_CELLS, min(len(self.rows), MOST_CELLS))
         return min(most, _MOST_ENTRIES // max(2 * self.workload.universe.cells, 1))
@@ -221,17 +225,17 @@ class _Part:
     def _whole(
         self, cells: SeparatedRecords, problem: StrategyProblem, name: str, rows: Floats, least: float
     ) -> CountedPart | None:
-        """Real rows as whole numbers, each with its scale, that tell exactly what the real ones tell.
+        """Real strategy rows as integer rows with scales, from which the workload follows exactly as from the real
+        ones.
 
-        Noughts and ones stay what they are, and so do simple fractions (hats), times what makes them whole.  Of the
-        others, rows that together tell everything may be rounded; those that tell less are rounded as combinations of
-        the queries, so that these still follow from them without bias.  What is said about the error is said of the
-        rounded rows.
+        Rows of zeros and ones are kept, and so are rows of simple fractions, times their denominator. Other rows are
+        rounded directly if together they determine everything. If they determine less, they are rounded as combinations
+        of the queries, so that these still follow from them without bias. The stated error is that of the rounded rows.
         """
         rows = rows[np.abs(rows).max(axis=1) > 0]
         if cells.universe.absent is None:
             rows = _without_offset(rows)
-        else:  # a row may still be shifted, but only to where it does not count the absent
+        else:  # a row may be shifted, but only so that `absent` counts 0
             rows = rows - rows[:, -1:]
             rows = rows[np.abs(rows).max(axis=1) > 0]
         largest = np.abs(rows).max(axis=1)
@@ -287,17 +291,18 @@ class _Part:
             queries.append(Tally(tuple(over) or (everybody(self.workload.universe),)))
             scales += [scale] * table.rows(sizes)
         words = f"{len(queries)} weighted tables"
-        least = chosen.limit if even else None  # where values are not equally far apart, others may be better
+        least = chosen.limit if even else None  # if values are not equally far apart, other strategies may be better
         return CountedPart(tuple(queries), np.array(scales), words, chosen.total, least)
 
 
 def _is_whole(rows: Floats) -> Bools:
-    """Which rows consist of whole numbers."""
+    """Which rows consist of integers."""
     return np.asarray(np.abs(rows - np.rint(rows)).max(axis=1) < 1e-12, dtype=bool)
 
 
 def parts_of(rows: Floats) -> Ints:
-    """Of how many parts the entries of each row are whole multiples: 1 for whole numbers, 0 where none are simple.
+    """Return the least common denominator of each row's entries: 1 for integers, 0 if the entries are not simple
+    fractions.
 
     >>> parts_of(np.array([[0.0, 1.0], [0.75, 1 / 6], [0.1234567, 1.0]]))
     array([ 1, 12,  0])
@@ -316,15 +321,19 @@ def parts_of(rows: Floats) -> Ints:
 
 
 def _divided(parts: Ints, largest: Floats) -> Ints:
-    """The parts halved so often that noise has many steps: coarse ones would make intervals half a step wider."""
+    """Double the denominators until the noise has many grid steps; coarse steps would widen intervals by
+    half a step.
+    """
     halvings = np.ceil(np.log2(np.maximum(_STEPS * largest / np.maximum(parts, 1), 1.0))).astype(np.int64)
     return np.asarray(parts << np.minimum(halvings, _GRID_BITS), dtype=np.int64)
 
 
 def _without_offset(rows: Floats) -> Floats:
-    """The same rows less a constant each: none where they are whole, or one that makes them multiples of a simple
-    fraction, or else their middle.  The number of records is public, so that it costs and tells nothing, and it would
-    eat the bits that rounding leaves."""
+    """Subtract a constant from each row: 0 for integer rows; otherwise the minimum, if that gives simple fractions, or
+    else the middle.
+
+    The number of records is public, so the constant costs and reveals nothing, and it would use up bits when rounding.
+    """
     low, high = rows.min(axis=1, keepdims=True), rows.max(axis=1, keepdims=True)
     raised, centered = rows - low, rows - (low + high) / 2
     whole = _is_whole(rows / np.abs(rows).max(axis=1, keepdims=True))[:, None]
@@ -337,13 +346,15 @@ def _int(rows: Floats) -> Ints:
 
 
 def _combined(asked: Ints, rows: Floats) -> tuple[Ints, Floats] | None:
-    """Rows in the span of the asked ones as whole combinations of these, and their scales; None where too large."""
+    """Rows in the span of the workload, as integer combinations of its rows, with scales; None if entries get too
+    large.
+    """
     from scipy.linalg import qr
 
     centered = asked - asked.mean(axis=1, keepdims=True)
     sizes = np.abs(centered).max(axis=1)
     if sizes.max() > _ALIKE * sizes[sizes > 0].min():
-        return None  # whole combinations of rows of so different sizes would be too coarse for the small ones
+        return None  # integer combinations would be too coarse for the small rows
     centered = centered[sizes > 0] / sizes[sizes > 0, None]
     asked = asked[sizes > 0]
     triangle, order = qr(centered.T, mode="r", pivoting=True)
@@ -360,7 +371,7 @@ def _combined(asked: Ints, rows: Floats) -> tuple[Ints, Floats] | None:
 
 
 def query_of(block: Block) -> Asked:
-    """A query that asks for just these rows."""
+    """Return a query with exactly the rows of this block."""
     names = block.universe.names
     if isinstance(block, OneHot):
         over = []
@@ -371,5 +382,5 @@ def query_of(block: Block) -> Asked:
     if isinstance(block, AlongAxis):
         return Steps.from_rows(names[block.axis], block.matrix, block.unit)
     if block.rows * block.universe.size > 5_000_000:
-        raise NotCertified("too many entries for a plan with other rows")
+        raise NotCertified("too many entries for a strategy")
     return MatrixQuery(block.dense(), block.unit)

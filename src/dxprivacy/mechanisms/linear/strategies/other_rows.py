@@ -1,4 +1,4 @@
-"""Methods that count other rows than those asked for: the matrix mechanism, and rows moved on purpose."""
+"""Methods that measure a strategy in place of the workload: matrix mechanism, k-norm noise and biased rows."""
 
 import math
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ _SAFETY = 1.0 + 2.0**-40
 
 
 def may_use_strategy(task: Task) -> bool:
-    """Where squared errors count, nobody has several rows, and there is more than one row to gain from."""
+    """Whether squared errors are minimized, no person has several rows, and there is more than one row."""
     return task.loss is SQUARED and task.workload.universe.people is None and task.workload.rows > 1
 
 
 def redundant(task: Task) -> bool:
-    """Whether there are far more rows than cells that they tell apart, so that their answers repeat one another."""
+    """Whether there are far more rows than possible records that they separate, so that the answers are redundant."""
     if not may_use_strategy(task) or (task.targets > 0).any():
         return False
     blocks = task.workload.blocks
@@ -32,7 +32,7 @@ def redundant(task: Task) -> bool:
 
 
 def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
-    """The matrix mechanism, if any strategy applies."""
+    """Propose the matrix mechanism's strategy, if one applies."""
     found = matrix.propose(
         task.workload,
         task.metric,
@@ -45,27 +45,25 @@ def by_strategy(task: Task, own: Candidate) -> Iterator[Proposal]:
     )
     if found is None:
         raise NotCertified(
-            "found no other rows to count: queries that share attributes must be tables, or tell few cells apart",
+            "found no strategy: queries that share attributes must be tables, or separate few possible records",
             hints=[("several plans", "one for each kind of query"), ('method="optimal"', "counts what was asked")],
         )
     yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
 
 
 def may_use_k_norm(task: Task) -> bool:
-    """Where other rows may be counted at all, and some of them may have noise that agrees, or noise from one
-    distribution.
-    """
+    """Whether a strategy may be used, and hierarchies or block-max tables apply."""
     return may_use_strategy(task) and (
         hierarchies.applies(task.workload, task.metric) or block_max_proposals.applies(task.workload, task.metric)
     )
 
 
 def by_k_norm_noise(task: Task, own: Candidate) -> Iterator[Proposal]:
-    """Counts with noise that agrees; where tables share one budget, also tables with noise from one distribution."""
+    """Propose hierarchies of counts and, if tables share one budget, also tables with block-max noise."""
     _require_k_norm(task)
     refusals: list[NotCertified] = []
     made = False
-    for proposed in (_in_one_distribution, _agreeing):
+    for proposed in (_block_max, _hierarchical):
         try:
             found = proposed(task, own)
         except NotCertified as refused:
@@ -78,14 +76,14 @@ def by_k_norm_noise(task: Task, own: Candidate) -> Iterator[Proposal]:
         raise refusals[0]
 
 
-def _in_one_distribution(task: Task, own: Candidate) -> Proposal | None:  # noqa: ARG001
+def _block_max(task: Task, own: Candidate) -> Proposal | None:  # noqa: ARG001
     if not block_max_proposals.applies(task.workload, task.metric):
         return None
     tables = block_max_proposals.propose(task.workload, task.metric, task.budget, spent=task.spent)
     return Proposal(tables.scales, measured=tables.measured, about=tables.about)
 
 
-def _agreeing(task: Task, own: Candidate) -> Proposal | None:
+def _hierarchical(task: Task, own: Candidate) -> Proposal | None:
     if not hierarchies.applies(task.workload, task.metric):
         return None
     under = hierarchies.Policed(task.metric, task.budget, task.spent, task.watch, task.effort)
@@ -94,7 +92,7 @@ def _agreeing(task: Task, own: Candidate) -> Proposal | None:
 
 
 def _require_k_norm(task: Task) -> None:
-    """Refuse with the one reason that applies."""
+    """Raise with the reason why k-norm noise does not apply."""
     if may_use_k_norm(task):
         return
     universe, other = task.workload.universe, ('method="matrix"', "independent noise")
@@ -107,12 +105,13 @@ def _require_k_norm(task: Task) -> None:
     if universe.people is not None or task.workload.proportional:
         raise NotCertified("k-norm noise is for rows, not for people with several rows or maps", hints=[other])
     raise NotCertified(
-        "k-norm noise needs several answers: along one attribute, in tables, or about few cells", hints=[other]
+        "k-norm noise needs several answers: along one attribute, in tables, or about few possible records",
+        hints=[other],
     )
 
 
 def may_be_shifted(task: Task) -> bool:
-    """Where bias can lower an error at all: few records, or a very strict policy."""
+    """Whether bias can lower an error at all: only with few records, or a very strict policy."""
     if not biased_rows.applies(task.workload, task.records) or task.loss is not SQUARED:
         return False
     closest = task.metric.closest
@@ -123,19 +122,21 @@ def may_be_shifted(task: Task) -> bool:
 
 
 def quickly_shifted(task: Task) -> bool:
-    """One row is an exact problem in one variable; several are a search, for those who ask for it."""
+    """Whether bias is cheap to plan: one row is a problem in one variable, solved exactly; several rows
+    need a search.
+    """
     return task.workload.rows == 1
 
 
 def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
-    """Rows with bias."""
+    """Propose rows with bias."""
     records = biased_rows.require_applicable(task.workload, task.records)
     parts = _parts(task)
-    if task.free.all():  # nothing that is asked is protected: it is answered exactly
+    if task.free.all():  # the policy protects nothing that is asked, so the answers are noise-free
         yield Proposal(np.zeros(task.workload.rows))
         return
     if all(part.cells is None for part in parts):
-        raise NotCertified("too many cells for a biased plan", hints=['method="optimal"'])
+        raise NotCertified("too many possible records for a biased plan", hints=['method="optimal"'])
     if task.loss.absolute and any(len(part.rows) > 1 for part in parts):
         raise NotCertified(
             "the least absolute error with bias is known only for queries that share no pair of records",
@@ -151,14 +152,14 @@ def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
         objective=task.loss,
         watch=task.watch,
     )
-    if found is None:  # bias would not help: the rows themselves, as they are
+    if found is None:  # bias would not help: keep the workload's own rows
         yield Proposal(np.asarray(own.scales))
         return
     yield Proposal(found.scales * _SAFETY, measured=found.measured, about=found.about)
 
 
 def _importance(task: Task) -> Floats:
-    """How much the squared error of each row counts, in steps of its grid."""
+    """The weight of each row's squared error, in steps of its grid."""
     return np.asarray(task.weights / task.reference**2, dtype=np.float64)
 
 

@@ -1,8 +1,8 @@
-"""The cells that some rows tell apart, and the pairs of them that span the policy: the small problem in a large one.
+"""Reduce a planning problem to the possible records that some rows separate, and the pairs that generate the policy.
 
-Where records may be added and removed, `absent` is one more cell, behind the others, at which all rows are 0.  Records
-and absences together are a public number, so that everything that is true of a public number of records stays true
-with one cell more; what it says about `absent` is that no answer may use the number of records.
+If records may be added and removed, `absent` is one more possible record, after the others, at which all rows are 0.
+Records and absences together are a public number. So every statement for a public number of records also holds with one
+possible record more. For `absent` it states that no answer may use the number of records.
 """
 
 import math
@@ -31,12 +31,14 @@ _MOST_ENTRIES = 20_000_000
 
 
 def moves(block: Block) -> set[int]:
-    """The attributes that matter to a block."""
+    """Return the attributes along which the block's rows change."""
     return {a for a in block.axes if block.moving(a).any()}
 
 
 def classes_of(blocks: Sequence[Block], axis: int) -> Ints:
-    """Values of an attribute that no block tells apart, numbered in the order of the values."""
+    """Return the class of each value of an attribute: values that no block separates, numbered in order of
+    the values.
+    """
     size = blocks[0].universe.shape[axis]
     found = joint_classes([b.moving(axis) for b in blocks if axis in b.axes], size)
     first = np.full(int(found.max(initial=0)) + 1, size)
@@ -47,18 +49,22 @@ def classes_of(blocks: Sequence[Block], axis: int) -> Ints:
 
 
 def representatives(blocks: Sequence[Block], axes: Sequence[int]) -> Ints:
-    """One cell for each combination of classes, the last attribute fastest; others at their first value."""
+    """Return one possible record per combination of classes, the last attribute fastest; others at their
+    first value.
+    """
     return combinations_of(blocks[0].universe, {axis: classes_of(blocks, axis) for axis in axes})
 
 
 def representatives_or_absent(blocks: Sequence[Block], axes: Sequence[int]) -> Ints:
-    """The same, and `absent` behind them where records may be absent."""
+    """Return the same, followed by `absent` if records may be absent."""
     universe, cells = blocks[0].universe, representatives(blocks, axes)
     return cells if universe.absent is None else np.append(cells, universe.absent)
 
 
 def combinations_of(universe: Universe, classes: Mapping[int, Ints]) -> Ints:
-    """One cell for each combination of classes, the last attribute fastest; others at their first value."""
+    """Return one possible record per combination of given classes, the last attribute fastest; others at their first
+    value.
+    """
     cells = universe.numbered([0])
     for axis, mine in classes.items():
         first = np.unique(mine, return_index=True)[1].astype(np.int64)
@@ -67,7 +73,7 @@ def combinations_of(universe: Universe, classes: Mapping[int, Ints]) -> Ints:
 
 
 def count_representatives(blocks: Sequence[Block], axes: Sequence[int]) -> int:
-    """How many combinations of classes there are."""
+    """Return the number of combinations of classes."""
     out = 1
     for axis in axes:
         out *= int(classes_of(blocks, axis).max(initial=0)) + 1
@@ -76,10 +82,10 @@ def count_representatives(blocks: Sequence[Block], axes: Sequence[int]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class SeparatedRecords:
-    """The combinations of classes of some attributes, last one fastest; what pairs of them may show in all.
+    """The combinations of classes of some attributes, last one fastest, and the total budget of pairs of them.
 
-    Behind them `absent`, where records may be absent: rows over these cells must be 0 there to be a query.
-    `limits` is None where they are too many to say.  Pairs at infinite distance are left out: `public` says so.
+    They are followed by `absent`, if records may be absent: a row must be 0 there to be a query. `limits` is None if
+    there are too many pairs. Pairs at infinite distance are left out; `public` is then True.
     """
 
     universe: Universe
@@ -95,11 +101,11 @@ class SeparatedRecords:
     def of(
         cls, blocks: Sequence[Block], metric: Metric, budget: Fraction, spent: Cost | None = None
     ) -> "SeparatedRecords":
-        """Those that the blocks tell apart, and what is left for pairs of them."""
+        """The possible records that the blocks separate, with the remaining budget of pairs."""
         return cls.bare(blocks).paired(metric, budget, spent)
 
     def paired(self, metric: Metric, budget: Fraction, spent: Cost | None = None) -> "SeparatedRecords":
-        """The same, with what is left for pairs of them."""
+        """The same, with the remaining budget of pairs."""
         if not self.axes and self.universe.absent is None:
             return replace(self, limits=np.zeros(0))
         pairs = pairs_between(self.axes, self.classes, metric, budget, spent)
@@ -112,7 +118,7 @@ class SeparatedRecords:
 
     @classmethod
     def bare(cls, blocks: Sequence[Block]) -> "SeparatedRecords":
-        """Those that the blocks tell apart, without saying what pairs of them may show."""
+        """The possible records that the blocks separate, without pairs."""
         axes = tuple(sorted(set().union(*(moves(b) for b in blocks))))
         classes = tuple(classes_of(blocks, axis) for axis in axes)
         nothing = np.zeros(0, dtype=np.int64)
@@ -121,24 +127,24 @@ class SeparatedRecords:
 
     @property
     def count(self) -> int:
-        """How many."""
+        """The number of separated possible records."""
         return len(self.representatives)
 
     def query(self, rows: Ints, factor: Fraction) -> Asked:
-        """Rows over these cells, as a query; nobody can count who is absent."""
+        """Return rows over the separated possible records as a query; raises if a row is nonzero at `absent`."""
         if self.universe.absent is not None and rows[:, -1].any():
-            raise NotCertified("rows that count the absent", hints=["this is a bug: please report it"])
+            raise NotCertified("a measured row counts absent records", hints=["this is a bug: please report it"])
         if len(self.axes) <= 1:
-            along = self.axes[0] if self.axes else 0  # rows that are the same for all records lie along any attribute
+            along = self.axes[0] if self.axes else 0  # constant rows lie along any attribute
             classes = self.classes[0] if self.axes else np.zeros(self.universe.shape[0], dtype=np.int64)
             return Steps.from_rows(self.universe.names[along], rows[:, classes], factor)
         if len(rows) * self.universe.cells > _MOST_ENTRIES:
-            raise NotCertified("too many entries for a plan with other rows", hints=['method="optimal"'])
+            raise NotCertified("too many entries for a strategy", hints=['method="optimal"'])
         return MatrixQuery(rows[:, self._place], factor)
 
     @cached_property
     def _place(self) -> Ints:
-        """The cell of each cell of the universe."""
+        """The separated record that represents each possible record of the universe."""
         everything = np.arange(self.universe.cells, dtype=np.int64)
         place = np.zeros(self.universe.cells, dtype=np.int64)
         for axis, classes in zip(self.axes, self.classes, strict=True):
@@ -147,12 +153,12 @@ class SeparatedRecords:
 
 
 def everybody(universe: Universe) -> Groups:
-    """All records in one group, along the first attribute."""
+    """Return one group of all records, along the first attribute."""
     return Groups(universe.names[0], (0,) * universe.shape[0], (1,) * universe.shape[0])
 
 
 def _cell_of(block: Block, records: Ints) -> Ints:
-    """The row of a tally that counts each record; behind all rows for an absent one, which none counts."""
+    """The row of a tally that counts each record; the number of rows for `absent`, which no row counts."""
     columns = block.columns(records)
     return np.where(columns.any(axis=0), columns.argmax(axis=0), block.rows)
 
@@ -160,10 +166,10 @@ def _cell_of(block: Block, records: Ints) -> Ints:
 def pairs_between(
     axes: Sequence[int], classes: Sequence[Ints], metric: Metric, budget: Fraction, spent: Cost | None
 ) -> tuple[Ints, Ints, Floats] | None:
-    """What is left for every two cells that a covering pair joins, or None where these are too many.
+    """Return the remaining budget of every two classes joined by a generating pair; None if there are too many.
 
-    `absent` is the cell behind all others.  Of two cells that may show as much as the way over `absent` allows anyway,
-    nothing has to be said: losses keep the triangle inequality.
+    `absent` comes after all others. A pair needs no constraint if its budget is at least that of the detour over
+    `absent`, because losses satisfy the triangle inequality.
     """
     universe = metric.universe
     parts = [Groups(universe.names[a], tuple(c.tolist()), (1,) * len(c)) for a, c in zip(axes, classes, strict=True)]

@@ -1,7 +1,7 @@
-"""Tables that rows are, whether they were asked for as tables or as an explicit matrix.
+"""Recognize tables among rows, whether they were asked for as tables or as an explicit matrix.
 
-A row of a table is zero or one, and counts the records that have certain values of some attributes.  The rows of a
-matrix are taken apart by their attributes; each cell of a table may be there once, and cells may be missing.
+A row of a table has entries 0 and 1, and counts the records with certain values of some attributes. The rows of a
+matrix are grouped by their attributes. Each bin of a table may occur at most once, and bins may be missing.
 """
 
 import math
@@ -27,16 +27,16 @@ _MOST_ENTRIES = 5_000_000
 
 @dataclass(frozen=True, eq=False)
 class AskedTable:
-    """Of which attributes, and the row of each cell among all rows that were asked for; -1 where it was not."""
+    """A table's attributes, and the number of each bin's row among all workload rows; -1 if the bin is missing."""
 
     attributes: tuple[int, ...]
     rows: Ints
 
 
 def tables_in(asked: Sequence[Block], counted: Sequence[Block]) -> tuple[list[AskedTable], list[TableOf]] | None:
-    """All rows of a component as tables over the values that they tell apart, or None where some are none.
+    """Express all rows of a component as tables over the values that they separate; None if some are not tables.
 
-    Counted ones are complete, and tables as they are.
+    Measured tables must be complete and must not be halved.
     """
     blocks = [*asked, *counted]
     classes = {axis: classes_of(blocks, axis) for axis in sorted({a for b in blocks for a in b.axes})}
@@ -82,16 +82,16 @@ def _in_matrix(block: Explicit, classes: dict[int, Ints]) -> list[AskedTable] | 
         mine = found.setdefault(key, np.full([sizes[k] for k in fixed], -1, dtype=np.int64))
         at = tuple(int(values[k][0]) for k in fixed)
         if mine[at] >= 0:
-            return None  # asked twice
+            return None  # the same bin occurs twice
         mine[at] = number
     return [AskedTable(attributes, rows.reshape(-1)) for attributes, rows in found.items()]
 
 
-# -- What tables over some attributes may cost under a policy ----------------------------------------------------------
+# -- Budgets of tables over some attributes ----------------------------------------------------------------------------
 
 
 def sharing_a_budget(parts: Sequence[Component]) -> Component:
-    """Components whose budget is one, as one component."""
+    """Merge components that share one budget into one component."""
     axes = sorted(a for part in parts for a in part.axes)
     return Component(tuple(axes), tuple(sorted({b for part in parts for b in part.asked})), ())
 
@@ -104,10 +104,11 @@ def budgets_of_tables(
     budget: Fraction,
     spent: Cost | None,
 ) -> tuple[Budgets, bool] | None:
-    """What tables over classes of these attributes' values may cost; and whether values are equally far apart.
+    """Return the budgets of tables over classes of these attributes' values, and whether all classes are equally far
+    apart.
 
-    None where distances are neither a sum over attributes nor the same for all records.  Where one budget is for all,
-    what was spent before is left to the certificate.
+    None if distances are neither a sum over attributes nor the same for all records. If one budget covers all tables,
+    earlier costs are left to the certificate.
     """
     base, part = present(metric), float(budget)
     presence = part * float(metric.radius) if isinstance(metric, WithAbsent) else math.inf
@@ -123,7 +124,7 @@ def budgets_of_tables(
         pairs = pairs_between([axis], [c], metric, budget, spent)
         if pairs is None:
             return None
-        here = pairs[1] <= int(c.max())  # without those who are absent
+        here = pairs[1] <= int(c.max())  # without pairs with `absent`
         budgets.append(float(pairs[2][here].min(initial=math.inf)))
         alone = base if base.axes is None else base.axes[axis]
         even = even and isinstance(alone, Constant)
