@@ -42,7 +42,7 @@ def test_splitting_a_value_carries_where_the_policy_says_what_it_was(tmp_path):
 def test_splitting_a_value_without_saying_so_is_refused_if_it_was_asked_about(tmp_path):
     new = plain(tmp_path, region='values = ["A1", "A2", "B"]\nepsilon = 1')
     case = Case(tmp_path, plain(tmp_path), new, "count by age", "count by region")
-    case.told_apart("region A and other are both “other” now", "entry 2 told", 'was = { NEW = "A" }')
+    case.told_apart("region A and other are both “other” now", "entry 2 separated", 'was = { NEW = "A" }')
 
 
 def test_splitting_a_value_that_nobody_asked_about_carries(tmp_path):

@@ -62,7 +62,7 @@ LEDGER = (
     ),
     Mutant(
         "ledger/witness.py",
-        '                raise OSError(errno.ENOSPC, "short write")  # the next writer finds a torn line and mends it\n            _flush(file)',
+        '                raise OSError(errno.ENOSPC, "short write")  # the next writer repairs the torn line\n            _flush(file)',
         '                raise OSError(errno.ENOSPC, "short write")',
         "tests/ledger/test_forged_ledger.py",
         "test_every_line_of_the_witness_is_on_the_disk_before_anything_else_happens",
@@ -104,7 +104,7 @@ LEDGER = (
     ),
     Mutant(
         "ledger/ledger.py",
-        "                decide([])  # a cost that is refused makes no file, and records no policy\n",
+        "                decide([])  # a refused cost creates no file and records no policy\n",
         "                pass\n",
         "tests/ledger/test_first_reservation.py",
         "test_a_first_cost_that_is_refused_makes_no_file",

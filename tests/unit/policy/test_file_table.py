@@ -115,7 +115,7 @@ NAMED = '[file]\nheader = false\ncolumns = ["sex", "age"]\n'
     [
         (SEMICOLON, "", "the lines of a file are read otherwise"),
         ("", '[file]\nencoding = "latin-1"\n', "the lines of a file are read otherwise"),
-        ("", NAMED, "the lines of a file are read otherwise|another place"),
+        ("", NAMED, "the lines of a file are read otherwise|another position"),
         (NAMED, NAMED.replace('"sex", "age"', '"age", "sex"'), "sex is read from another position"),
         ("", "[file]\nquoted_line_breaks = true\n", "the lines of a file are read otherwise"),
         (NAMED, NAMED.replace('"sex", "age"', '"sex", "age", "more"'), ""),
