@@ -221,6 +221,13 @@ def _root_floor(n: int, p: int) -> int:
         r = smaller
 
 
+def length_between(metric: Metric, pair: tuple[int, int]) -> tuple[float, str] | None:
+    """Return the length between two places and its unit; None if either record has no place."""
+    if not isinstance(metric, Places) or max(pair) >= metric.universe.size:
+        return None
+    return float(metric.lengths(np.array([pair[0]]), np.array([pair[1]]))[0]), metric.unit
+
+
 def manhattan_places(universe: Universe, coordinates: Floats, per_unit: Fraction) -> Minkowski:
     """Build the Manhattan distance."""
     return Minkowski(universe, coordinates, per_unit, 1)

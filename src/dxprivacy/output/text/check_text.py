@@ -1,4 +1,4 @@
-"""A policy explained in the terminal, fit for a lawyer to sign."""
+"""A policy in the terminal: which records it protects from being distinguished, and how strictly."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from dxprivacy.wording import columns, digits, plural, short, short_pair, tag, w
 
 
 def check_lines(page: Check, listing: str = "") -> list[str]:
-    """The page as lines; `listing` adds all identical, tightened or public entries."""
+    """Return the lines of a checked policy; `listing` adds all identical, tightened or public entries."""
     unit = _unit(page)
     product = " ×\u00a0".join(f"{short(name, 24)}\u00a0{size:,}" for name, size in page.sizes)
     shape = plural(page.cells, "possible record") + (f" = {product}" if len(page.sizes) > 1 else "")
@@ -71,19 +71,19 @@ def _unit(page: Check) -> str:
 
 
 def _of_people(people: People) -> list[str]:
-    """What an ε means where people have several rows."""
+    # The meaning of an ε if people have several rows.
     m = people.max_rows
     if m == 1:
         return []
     text = (
-        f"ε is that of two people: as far apart as the farthest two of their at most {m:,} kept rows, matched as well "
-        f"as can be. In counts and sums of rows one row alone shows by 1/{m:,} of it."
+        f"ε is that of two people: the largest distance in the best matching of their at most {m:,} kept rows. In "
+        f"counts and sums of rows, one row alone has 1/{m:,} of it."
     )
     return ["", *(f"  {line}" for line in wrap(text, 94))]
 
 
 def notice_lines(notices: Sequence[Notice]) -> list[str]:
-    """What is worth a second look, after an empty line; nothing where there is none."""
+    """Return notices after an empty line; empty if there are none."""
     lines = [""] if notices else []
     for notice in notices:
         text = wrap(notice.text, 82)
@@ -93,7 +93,7 @@ def notice_lines(notices: Sequence[Notice]) -> list[str]:
 
 
 def _listing(page: Check, kind: str) -> list[str]:
-    """Every entry of one kind."""
+    # All entries of one kind.
     if kind == "identical":
         found = [f"{a} – {b}: ε 0" for a, b in page.identical]
     elif kind == "tightened":
@@ -103,7 +103,7 @@ def _listing(page: Check, kind: str) -> list[str]:
     return ["", tag("bold", f"  {kind}"), *(f"  {line}" for line in found or ["none"])]
 
 
-# -- Two policies compared, as a page: the table first, then what else changed, then what is looser --------------------
+# -- Two policies compared: the table of attributes, other changes, then what is looser --------------------------------
 
 
 _VALUES = 6
@@ -111,7 +111,7 @@ _TIED = "\u00a0"  # keeps words on one line
 
 
 def diff_lines(page: Diff, errors: Mapping[str, str] | None = None) -> list[str]:
-    """The page; `errors` gives for each attribute how the error of its table of counts changes."""
+    """Return the lines of a comparison; `errors` gives, per attribute, how the error of its table of counts changes."""
     names = f"{tag('bold', page.before)} → {tag('bold', page.after)}"
     if page.identical:
         lines = [f"{tag('good', '✓')} identical · {names} · the same records at the same distances"]
@@ -149,7 +149,7 @@ def _arrow(changed: Changed) -> str:
 
 
 def _setting_lines(page: Diff) -> list[str]:
-    """Worst case, values, `other`, and whatever is no distance."""
+    # Worst-case ε, values, `other`, and settings that are not distances.
     rows = []
     if not page.identical:
         rows.append(["worst case", f"{_worst(page.worst_before)} → {_worst(page.worst_after)}"])
@@ -191,16 +191,16 @@ def _notices(page: Diff) -> list[Notice]:
         found.append(Notice("added", f"{name}: new in the records; pairs that differ in it have its ε."))
     for a in page.attributes:
         if a.removed:
-            found.append(Notice("values", f"{a.name}: entries that are no longer listed count as “other”."))
+            found.append(Notice("values", f"{a.name}: entries that are not listed any more count as “other”."))
     return found
 
 
 def _loosened(a: AttributeDiff) -> list[Notice]:
-    """What became public, looser or identical; pairs with `other` are told in the same breath."""
+    # Pairs that became public, looser or identical, those with `other` included.
     found = []
     ways = (
         ("public", "became public: answers may reveal such differences exactly"),
-        ("looser", "may be told apart more easily than before"),
+        ("looser", "may be more distinguishable than before"),
         ("identical", "became identical: no query may separate them"),
     )
     for way, words in ways:
@@ -216,7 +216,7 @@ def _loosened(a: AttributeDiff) -> list[Notice]:
 
 
 def _number(changes: Changes, way: str) -> int:
-    """How many pairs went this way; the ones that became public are told apart from the merely looser."""
+    # The number of pairs that changed this way; pairs that became public do not count as looser.
     n: int = getattr(changes, way)
     return n - changes.public if way == "looser" else n
 
@@ -230,16 +230,16 @@ def _setting_notice(setting: Setting) -> list[Notice]:
         text = f"“{setting.after}” is another dataset than “{setting.before}”: a ledger of one refuses the other."
         return [Notice("dataset", text)]
     if setting.what == "combine":
-        text = f"pairs that differ in several attributes: their ε is now the {setting.after} over the attributes"
-        return [Notice(setting.way, f"{text}, before it was the {setting.before}.")]
+        text = f"pairs that differ in several attributes have as ε the {setting.after} over the attributes"
+        return [Notice(setting.way, f"{text}; before, the {setting.before}.")]
     if setting.what == "neighbors":
         texts = {
-            "looser": "the number of records is public now, and whether somebody is in the data is not protected.",
-            "stricter": "whether somebody is in the data is protected now, and so is the number of records.",
+            "looser": "the number of records is public now, and presence in the data is not protected.",
+            "stricter": "presence in the data is protected now, and so is the number of records.",
         }
         return [Notice(setting.way, texts[setting.way])]
     if setting.what == "presence" and setting.way:
-        easier = "more easily" if setting.way == "looser" else "less easily"
-        text = f"whether somebody is in the data may be told {easier} than before"
+        easier = "more" if setting.way == "looser" else "less"
+        text = f"a record and its absence may be {easier} distinguishable than before"
         return [Notice(setting.way, f"presence: {text}: ε {setting.before} → {setting.after}.")]
     return []

@@ -1,4 +1,4 @@
-"""Rows of a table under the queries that they answer, where their names alone would mislead."""
+"""Rows of a table under the titles of their queries, if their names alone are ambiguous."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ from dxprivacy.wording import short, tag
 
 
 def under_headings(lines: Sequence[tuple[str, str, Sequence[str]]]) -> list[list[str]]:
-    """Rows of a table from (query, name, further cells): under their queries where names alone would mislead.
+    """Return rows of a table from (query, name, further fields), with queries as headings if names are ambiguous.
 
-    `count by sex` and `count by sex where age=1` have answers of the same names; then queries are headings.  So they
-    are where several queries have several answers each: `M` does not say whether records or people are counted.
+    `count by sex` and `count by sex where age=1` have answers with the same names; then queries are headings.  So they
+    are if several queries have several answers each: `M` does not show whether records or people are counted.
     """
     owners: dict[str, set[str]] = {}
     for query, name, _ in lines:
@@ -22,7 +22,7 @@ def under_headings(lines: Sequence[tuple[str, str, Sequence[str]]]) -> list[list
     out: list[list[str]] = []
     for query, members in groupby(lines, key=lambda line: line[0]):
         rows = [[name, *cells] for _, name, cells in members]
-        if len(rows) == 1 and len(owners[rows[0][0]]) == 1:  # it needs no heading: mostly it is the query itself
+        if len(rows) == 1 and len(owners[rows[0][0]]) == 1:  # no heading needed: usually it is the query itself
             out += rows
             continue
         out.append([tag("dim", short(query, _HEADING))])

@@ -1,4 +1,4 @@
-"""The ledger in the terminal: what was released, and what is left of each attribute's budget."""
+"""A ledger in the terminal: what was released, and what is left of each attribute's budget."""
 
 import math
 import re
@@ -15,8 +15,7 @@ from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import RowsCost, SelectionCost, SumCost
 from dxprivacy.wording import columns, digits, numbered, percent, plural, short, short_pair, span, tag
 
-# -- An adopted version in the terminal: which attributes were matched, which values went where, and what it cost
-# --------
+# -- An adopted version of the policy: matched attributes, mapped values, and carried costs ----------------------------
 
 
 _SHOWN = 6  # groups of values for each attribute
@@ -24,7 +23,7 @@ _LABELS = 4
 
 
 def adoption_lines(adoption: Adoption, *, dry_run: bool = False) -> list[str]:
-    """The page."""
+    """Return the lines of an adoption."""
     before, after = adoption.before.words, adoption.version.words or "the new version"
     good = tag("good", "✓")
     if adoption.upgrade is None:
@@ -55,13 +54,13 @@ def adoption_lines(adoption: Adoption, *, dry_run: bool = False) -> list[str]:
 
 
 def _said(upgrade: Upgrade, match: Match) -> tuple[str, list[str]]:
-    """One attribute: its name now, and what became of it."""
+    # An attribute's new name, and what changed.
     if match.new is None:
         name = upgrade.old.names[match.old or 0]
-        return name, [tag("dim", "removed: nothing released so far tells its values apart")]
+        return name, [tag("dim", "removed: nothing released so far separates its values")]
     name = upgrade.new.names[match.new]
     if match.old is None:
-        return name, [tag("dim", "new: nothing released so far speaks about it")]
+        return name, [tag("dim", "new: nothing released so far depends on it")]
     old, new = upgrade.old.attributes[match.old], upgrade.new.attributes[match.new]
     notes = [f"was called {old.name}"] if old.name != new.name else []
     notes += [f"was column {old.column}"] if old.column != new.column else []
@@ -74,7 +73,7 @@ def _said(upgrade: Upgrade, match: Match) -> tuple[str, list[str]]:
 
 
 def _groups(upgrade: Upgrade, match: Match) -> list[tuple[tuple[str, ...], list[str]]]:
-    """New values that are not simply their old selves, together by what they were: (old labels, new labels)."""
+    # New values that differ from their old ones, grouped by the old labels: (old labels, new labels).
     if match.relation is None or match.old is None or match.new is None:
         return []
     old, new = upgrade.old.attributes[match.old], upgrade.new.attributes[match.new]
@@ -95,7 +94,7 @@ def _labels(labels: "list[str] | tuple[str, ...]") -> str:
 
 
 def adoption_to_dict(adoption: Adoption, *, dry_run: bool = False) -> dict[str, Any]:
-    """For JSON."""
+    """Return an adoption for JSON."""
     upgrade = adoption.upgrade
     return {
         "adopted": adoption.written is not None,
@@ -139,8 +138,7 @@ def _finite(x: float) -> float | None:
     return x if math.isfinite(x) else None
 
 
-# -- The ledger in the terminal
-# ------------------------------------------------------------------------------------------
+# -- The ledger --------------------------------------------------------------------------------------------------------
 
 
 _BAR = 20
@@ -149,7 +147,7 @@ _DIGEST = re.compile("[0-9a-f]{16}")
 
 
 def ledger_lines(ledger: Ledger, *, every: bool = False) -> list[str]:
-    """The page; `every` step of an adaptive mechanism by itself, otherwise its run as one line."""
+    """Return the lines of a ledger; `every` shows each step of an adaptive mechanism instead of its run."""
     entries = ledger.entries()
     runs = runs_of(entries)
     permitted = "no limit" if ledger.metric.has_infinite else digits(ledger.metric.permitted)
@@ -166,7 +164,7 @@ def ledger_lines(ledger: Ledger, *, every: bool = False) -> list[str]:
             tag("dim", f"follows {current.words} since {_date(current.at)}, after {plural(len(older), 'older one')}")
         )
     table = [[tag("dim", t) for t in ("", "date", "released", "worst ε", "used", "most used pair")]]
-    figures: dict[tuple[int, ...], list[str]] = {}  # of equal costs the same
+    figures: dict[tuple[int, ...], list[str]] = {}  # computed once for equal costs
     for run in [[entry] for entry in entries] if every else runs:
         key = tuple(id(entry.cost) for entry in run)
         if key not in figures:
@@ -186,10 +184,10 @@ def ledger_lines(ledger: Ledger, *, every: bool = False) -> list[str]:
 
 
 def runs_of(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Entries as releases: the steps of an adaptive mechanism together, if they are more than a few.
+    """Group entries into releases: the steps of an adaptive mechanism form one, if there are more than a few.
 
-    Its steps are requests such as `synth-7f3a select 3`.  A plan's own request starts with its digest instead; whoever
-    repeats a plan under other names makes a release each time.
+    Its steps are requests such as `synth-7f3a select 3`.  The request of a plan starts with its digest instead; a plan
+    that is repeated under other names is a release each time.
     """
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
@@ -200,7 +198,7 @@ def runs_of(entries: Sequence[Entry]) -> list[list[Entry]]:
 
 
 def run_title(run: Sequence[Entry]) -> str:
-    """What a run released: what it chose from tells how many answers it is about."""
+    """Return the title of a run; the number of candidates of its selections is the number of answers."""
     if len(run) == 1:
         return run[0].title
     among = max((e.cost.workload.rows for e in run if isinstance(e.cost, SelectionCost)), default=0)
@@ -209,7 +207,7 @@ def run_title(run: Sequence[Entry]) -> str:
 
 
 def _figures(ledger: Ledger, costs: Sequence[RowsCost]) -> list[str]:
-    """Worst case, the part used of the most used pair, and that pair."""
+    # Worst-case ε, the used fraction of the most used pair, and that pair.
     if len(costs) == 1:
         bound = max_ratio(costs[0], ledger.metric)
         pair = _words(ledger, bound.witness) if bound.witness else "none"
@@ -231,17 +229,17 @@ def _pairs(ledger: Ledger, used: list[Used]) -> str:
     if len(used) < 2 or used[1].fraction > 0.999 * used[0].fraction:
         return first
     second = _words(ledger, used[1].pair)
-    if second == first:  # the same in words: only unnamed attributes differ
+    if second == first:  # the same text: only unnamed attributes differ
         return first
     return f"{first}, next {second} ({percent(used[1].left)})"
 
 
 def between_lines(told: Told) -> list[str]:
-    """Two records."""
+    """Return what was spent and what is left between two records."""
     entries = f" ({numbered(told.entries)})" if told.entries else ""
     factor = "without limit" if math.isinf(told.factor) else f"by at most a factor {_factor(told.factor)}"
     if not told.entries:
-        nothing = "  Nothing released so far tells the two apart."
+        nothing = "  Nothing released so far separates the two."
         return [f"  allowed {digits(told.allowed)} · spent 0 · left {_left(told)}", nothing]
     lines = [
         f"  allowed {digits(told.allowed)} · spent {digits(told.spent)}{entries} · left {_left(told)}",
@@ -249,14 +247,14 @@ def between_lines(told: Told) -> list[str]:
     ]
     if told.charged > told.spent * (1 + 1e-6):
         lines.append(
-            f"  {digits(told.charged)} counts as used: counts of people and maps are charged a part of every pair’s ε, "
-            "however little they tell about it."
+            f"  {digits(told.charged)} counts as used: counts of people and maps are charged a fraction of every "
+            "pair’s ε, however little they separate it."
         )
     return lines
 
 
 def _factor(factor: float) -> str:
-    """Never 1 where it is a little more."""
+    # Rounded so that a factor above 1 is never shown as 1.
     return digits(factor) if factor >= 1.005 else f"{1 + math.ceil((factor - 1) * 1e4) / 1e4:g}"
 
 
@@ -271,7 +269,7 @@ def _left(told: Told) -> str:
 
 
 def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
-    """For JSON."""
+    """Return a ledger for JSON."""
     far = ledger.metric.farthest
     entries = ledger.entries()
     costs = {id(e.cost): e.cost for e in entries}

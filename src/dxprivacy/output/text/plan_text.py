@@ -1,29 +1,23 @@
-"""A plan in the terminal: error in the user's own units, before anything is spent, and the pair that determines the
-noise.
-"""
+"""A plan in the terminal: the error in the user's own units, and the pair that determines the noise."""
 
 import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-import numpy as np
-
 from dxprivacy.errors import QueryError, did_you_mean
 from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.mechanisms.linear.planning.budget_remedies import reaches
-from dxprivacy.mechanisms.linear.planning.limiting_pairs import LimitingPair, limits
+from dxprivacy.mechanisms.linear.planning.limiting_pairs import LimitingPair, limits, policy_use, separated_answers
 from dxprivacy.mechanisms.linear.planning.method_comparison import ComparedMethod
 from dxprivacy.mechanisms.linear.planning.plan_notes import notes
 from dxprivacy.mechanisms.uninformative import map_warnings, plan_warning
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.derived_metrics import Capped
-from dxprivacy.metrics.metric import all_pairs
-from dxprivacy.metrics.place_metrics import Places
+from dxprivacy.metrics.place_metrics import length_between
 from dxprivacy.metrics.with_other import WithOther, present
 from dxprivacy.output.text.headings import under_headings
 from dxprivacy.output.text.release_text import soft_border_notes
 from dxprivacy.output.text.remedies_text import remedy_lines
-from dxprivacy.privacy import ratios
 from dxprivacy.releases.answer_tables import names
 from dxprivacy.universe.answers import ErrorOf, Inverse
 from dxprivacy.universe.people import People
@@ -36,21 +30,21 @@ _BEYOND = 100_000
 
 
 def apart(metric: Metric, pair: tuple[int, int]) -> str:
-    """How far two places lie apart, for universes of places; empty otherwise."""
+    """Return the distance of two places as text; empty if the universe does not consist of places."""
     axes = present(metric).axes or ()
     if len(axes) != 1:
         return ""
     base = axes[0].base if isinstance(axes[0], WithOther) else axes[0]
     base = base.base if isinstance(base, Capped) else base
-    if not isinstance(base, Places) or max(pair) >= base.universe.size:
+    found = length_between(base, pair)
+    if found is None:
         return ""
-    length = float(base.lengths(np.array([pair[0]]), np.array([pair[1]]))[0])
-    unit = f" {base.unit}" if base.unit else ""
-    return f"{digits(length) if length < 10 else f'{length:,.0f}'}{unit}"
+    length, unit = found
+    return f"{digits(length) if length < 10 else f'{length:,.0f}'} {unit}".rstrip()
 
 
 def pair_words(metric: Metric, pair: tuple[int, int] | None) -> str:
-    """A pair of records in words, with their distance where they are places."""
+    """Return a pair of records as text, with their distance if they are places."""
     if pair is None:
         return "–"
     a, b = metric.universe.tell(*pair)
@@ -63,9 +57,9 @@ def _reached(answer: Answer, error: ErrorOf) -> bool:
 
 
 def plan_lines(plan: Plan, *, everything: bool = False, why: str = "", in_ledger: bool = False) -> list[str]:
-    """The whole page; `why` names an answer to explain instead of the hardest.
+    """Return all lines of a plan; `why` names an answer to explain instead of the hardest.
 
-    `in_ledger`: the caller says what a ledger has left.
+    `in_ledger`: the caller shows what a ledger has left.
     """
     answers = plan.workload.answers
     budget = f" · {percent(float(plan.budget))} of the policy"
@@ -80,7 +74,7 @@ def plan_lines(plan: Plan, *, everything: bool = False, why: str = "", in_ledger
     lines += _table(plan, limit, everything=everything)
     for note in [*notes(plan), *soft_border_notes(plan), *plan.queries.notes]:
         lines += [tag("dim", f"  {line}") for line in wrap(note, 94)]
-    lines += [tag("warn", f"  {line}") for line in wrap(reckoned_for_most(plan), 94) if line]
+    lines += [tag("warn", f"  {line}") for line in wrap(assumed_records_words(plan), 94) if line]
     if remedy := remedy_lines(plan):
         lines += ["", *remedy]
     if plan.about:
@@ -97,8 +91,8 @@ def plan_lines(plan: Plan, *, everything: bool = False, why: str = "", in_ledger
     return lines
 
 
-def reckoned_for_most(plan: Plan) -> str:
-    """That errors are for as many records as there can be at most, where these depend on it; else nothing."""
+def assumed_records_words(plan: Plan) -> str:
+    """Return a warning if errors depend on a private number of records, and the maximum was assumed."""
     universe = plan.metric.universe
     if universe.max_records is None or plan.records != universe.max_records:
         return ""
@@ -106,18 +100,18 @@ def reckoned_for_most(plan: Plan) -> str:
         return ""
     option, of = ("--n-records", "") if universe.people is None else ("--people", ", all rows of max_people")
     return (
-        f"nobody said how many there are: errors are for the most that there can be, {plan.records:,}{of}. With fewer "
-        f"they are larger: {option} N says how many, as a guess"
+        f"the number of records is private: errors are for the largest possible number, {plan.records:,}{of}. With "
+        f"fewer records they are larger: {option} N assumes another number"
     )
 
 
 def warning_lines(text: str) -> list[str]:
-    """What comes before everything else, where there is anything to warn of."""
+    """Return the lines of a warning, which precede everything else."""
     return [tag("warn", f"! {line}" if not k else f"  {line}") for k, line in enumerate(wrap(text, 94)) if text]
 
 
 def budget_words(budget: Fraction, *, in_ledger: bool = False) -> str:
-    """How much of the policy may be used, and what stays; that is a ledger's to say where there is one."""
+    """Return how much of the policy may be used and, without a ledger, what is left."""
     if in_ledger:
         return "of every pair's ε may be used (--budget)"
     if budget == 1:
@@ -126,17 +120,17 @@ def budget_words(budget: Fraction, *, in_ledger: bool = False) -> str:
 
 
 def left_words(budget: Fraction) -> str:
-    """What stays, for all that is known without a ledger."""
+    """Return what is left in a new ledger."""
     return f"in a new ledger, {percent(float(1 - budget))} and more is left"
 
 
 def _proved(plan: Plan) -> list[str]:
-    """What is certain: that the plan keeps the policy, and how close it is to the best, where that is known."""
+    # The certificate, and how close the plan is to the best one, if known.
     out = ["certified for every pair, exact arithmetic", f"rule: {plan.certificate.rule}"]
     gap = plan.certificate.gap
     if gap is None or not any(plan.scales):
         return out
-    # The bound is for scales of these very rows; a plan that prefers meeting targets may rightly be far above it.
+    # The bound is over scales for these rows; a plan that meets targets first may be far above it.
     if gap <= 1e-4:
         out.append("error within 0.01 % of the best Laplace plan for these rows")
     elif all(answer.within is None for answer in plan.workload.answers):
@@ -145,7 +139,7 @@ def _proved(plan: Plan) -> list[str]:
 
 
 def _grouped(plan: Plan, everything: bool) -> list[tuple[str, list[int]]]:
-    """Lines of the table: every answer where there are few, otherwise groups with the same fate."""
+    # Lines of the table: all answers of a query if there are few, otherwise groups with equal errors.
     out: list[tuple[str, list[int]]] = []
     called = names(plan.workload.answers)
     for query, asked in enumerate(plan.queries.queries):
@@ -171,7 +165,7 @@ def _grouped(plan: Plan, everything: bool) -> list[tuple[str, list[int]]]:
 
 
 def _several(plan: Plan, query: int, count: int) -> str:
-    """`24 states` for a query by one thing, `24 of …` otherwise."""
+    # `24 states` for a query by one attribute, `24 of …` otherwise.
     asked = plan.queries.queries[query]
     by = asked.by
     columns = {len(a.groups) for a in plan.workload.answers if a.query == query}  # more than `by`: quantiles
@@ -185,12 +179,12 @@ def _span(values: list[float], unit: str = "") -> str:
     return f"{text} {unit}".rstrip()
 
 
-_HEAD = ("", "typical error", "± 95 %", "asked", "standard DP*", "", "", "at our worst", "limited by")
+_HEAD = ("", "typical error", "± 95 %", "target", "standard DP*", "", "", "at our worst", "limited by")
 _ASKED, _PLAIN = 3, (4, 5, 6, 7)
 
 
 def _table(plan: Plan, limit: list[LimitingPair], *, everything: bool) -> list[str]:
-    """Ours beside both readings of standard DP, the smallest error of a line marked; empty columns are left out."""
+    # Our error next to both comparisons with standard DP; the smallest of a line is marked, empty columns are left out.
     grouped = _grouped(plan, everything)
     rows = [_line(plan, label, members, limit) for label, members in grouped]
     titles = [plan.workload.titles[plan.workload.answers[members[0]].query] for _, members in grouped]
@@ -226,7 +220,7 @@ def _line(plan: Plan, label: str, members: list[int], limit: list[LimitingPair])
 
 
 def _beside(plan: Plan, members: list[int], unit: str) -> tuple[str, list[str]]:
-    """± of ours; ε, ± and how many times ours of standard DP at the strictest ε; ± of standard DP at our worst case."""
+    # Our ±; ε, ± and noise ratio of standard DP at the strictest ε; ± of standard DP at our worst-case ε.
     both = plan.baselines
     widths = [plan.errors[k].half_width for k in members]
     strict = [e.half_width for k in members if (e := both.strict[k]) is not None]
@@ -249,7 +243,7 @@ def _beside(plan: Plan, members: list[int], unit: str) -> tuple[str, list[str]]:
 
 
 def gain_words(plan: Plan, query: int, gains: Sequence[float]) -> str:
-    """How many times ours standard DP's ± is; beyond all measure that tells of one close pair only, which is named."""
+    """Return the noise ratio of standard DP; a very large one is due to one close pair, which is named instead."""
     low, high = min(gains), max(gains)
     pair = plan.baselines.queries[query].pair
     if high > _BEYOND and pair is not None:
@@ -258,13 +252,14 @@ def gain_words(plan: Plan, query: int, gains: Sequence[float]) -> str:
 
 
 def _hardest(plan: Plan, limit: list[LimitingPair]) -> list[str]:
-    """The hardest answer, explained by its pair, where several answers share that pair's budget."""
+    # Explain the hardest answer by its pair, if several answers share the budget of that pair.
     noisy = [k for k, a in enumerate(plan.workload.answers) if not _reached(a, plan.errors[k]) and limit[k].pair]
     noisy = [k for k in noisy if plan.errors[k].half_width > 0]
     if len(plan.workload.answers) < 2 or not noisy:
         return []
     worst = min(noisy, key=lambda k: plan.improvement[k])
-    if limit[worst].used < 0.98 * float(plan.budget) or len(_moved(plan, limit[worst])) < 2:
+    pair = limit[worst].pair
+    if limit[worst].used < 0.98 * float(plan.budget) or pair is None or len(separated_answers(plan, pair)) < 2:
         return []
     alike = len({round(float(plan.improvement[k]), 6) for k in noisy}) == 1
     head = "Why not better" if alike else f"Why {short(names(plan.workload.answers)[worst], _LABEL)} is hard"
@@ -272,7 +267,7 @@ def _hardest(plan: Plan, limit: list[LimitingPair]) -> list[str]:
 
 
 def _explained(plan: Plan, limit: list[LimitingPair], label: str) -> list[str]:
-    """Any answer, by its name in the terminal or its label."""
+    # Explain an answer, given by its displayed name or its label.
     called, labels = names(plan.workload.answers), [a.label for a in plan.workload.answers]
     if label not in (*called, *labels):
         raise QueryError(
@@ -281,7 +276,7 @@ def _explained(plan: Plan, limit: list[LimitingPair], label: str) -> list[str]:
     at = (called if label in called else labels).index(label)
     answer, error = plan.workload.answers[at], plan.errors[at]
     if plan.is_exact(answer):
-        text = "It is exact: public, or the same for all records. Nothing is spent on it."
+        text = "It is noise-free: public, or the same for all records. Nothing is spent on it."
     elif _reached(answer, error):
         text = f"Its target is reached: ± {digits(error.half_width)} {answer.unit}".rstrip() + ". The rest is kept."
     else:
@@ -291,28 +286,20 @@ def _explained(plan: Plan, limit: list[LimitingPair], label: str) -> list[str]:
     return _paragraph(f"Why {short(called[at], _LABEL)}", text)
 
 
-def _moved(plan: Plan, limit: LimitingPair) -> list[int]:
-    """The answers that change when a record moves along the pair."""
-    if limit.pair is None:
-        return []
-    rows = set(plan.workload.touched(np.array([limit.pair[0]]), np.array([limit.pair[1]]))[1].tolist())
-    return [k for k, a in enumerate(plan.workload.answers) if rows & set(a.rows)]
-
-
 def because(plan: Plan, limit: LimitingPair) -> str:
-    """What a pair has to do with the answers that it limits, in words."""
+    """Explain how a pair limits its answers."""
     if limit.pair is None:
         return "No pair limits it."
     a, b = plan.metric.universe.tell(*limit.pair)
-    moved = len(_moved(plan, limit))
+    moved = len(separated_answers(plan, limit.pair))
     universe = plan.metric.universe
     allowed = float(plan.metric.exact(*limit.pair)) * float(plan.budget) * universe.rows_each
     budget = ", so they must share it" if moved > 1 else ""
     full = "" if limit.used >= 0.98 * float(plan.budget) else f" This plan uses {percent(limit.used)} of it."
     rows = f" with all their rows (at most {universe.rows_each:,})" if universe.rows_each > 1 else ""
-    changes = f"changes {plural(moved, 'answer')}" if moved else "changes many cells of a map, all by a little"
+    changes = f"changes {plural(moved, 'answer')}" if moved else "changes many grid cells of a map, each by a little"
     return (
-        f"Moving one person{rows} from {a} to {b} {changes}. The policy lets that move show by "
+        f"Moving one person{rows} from {a} to {b} {changes}. The policy allows that move a privacy loss of "
         f"ε {digits(allowed)} in total{budget}.{full}"
     )
 
@@ -328,14 +315,11 @@ def _budget_lines(plan: Plan, in_ledger: bool) -> list[str]:
         free = "none: the policy does not limit these answers"
         return [*lines, f"  {free}", *_public_case(plan)]
     rows = []
-    n = plan.metric.universe.size
-    if n <= 3_000:
-        used = np.concatenate([ratios(plan.cost, plan.metric, i, j) for i, j in all_pairs(n)] or [np.zeros(1)])
-        tight = int((used > 0.99 * float(plan.budget)).sum())
-        half = float(np.median(used))
+    if (use := policy_use(plan)) is not None:
+        over, half = f"over {digits(99 * float(plan.budget))} %", f"up to {digits(100 * use.median)} %"
         rows += [
-            [plural(tight, "pair"), f"over {digits(99 * float(plan.budget))} %", "of what the policy allows them"],
-            ["half of all", f"up to {digits(100 * half)} %" if half > 0 else "0 %", plural(len(used), "pair")],
+            [plural(use.used_up, "pair"), over, "of what the policy allows them"],
+            ["half of all", half if use.median > 0 else "0 %", plural(use.pairs, "pair")],
         ]
     else:
         pair = short_pair(pair_words(plan.metric, plan.certificate.witness), _PAIR)
@@ -350,12 +334,12 @@ def _budget_lines(plan: Plan, in_ledger: bool) -> list[str]:
 
 
 def _rows_each(people: People | None) -> list[list[str]]:
-    """What another `max_rows` would do, by public numbers."""
+    # The effect of another `max_rows`, from public numbers.
     if people is None:
         return []
     m = people.max_rows
     fewer = f"{m // 2:,} would give {digits((m // 2) / m)} of the noise of rows, " if m > 1 else ""
-    return [["rows each", f"{m:,}", f"max_rows: {fewer}{2 * m:,} twice of it; what a person has beyond does not count"]]
+    return [["rows each", f"{m:,}", f"max_rows: {fewer}{2 * m:,} twice of it; further rows of a person do not count"]]
 
 
 def _public_case(plan: Plan) -> list[str]:
@@ -367,24 +351,24 @@ def _public_case(plan: Plan) -> list[str]:
 
 
 def baseline_words(plan: Plan) -> str:
-    """What the columns of standard DP mean, and where they beat us; nothing where nothing is compared."""
+    """Explain the columns of standard DP and count where they are better; empty without a comparison."""
     both = plan.baselines
     known = [k for k, e in enumerate(both.strict) if e is not None]
     if not known or not any(plan.scales):
         return ""
     text = (
-        "* Standard DP at the strictest ε: the same planner under one ε for all pairs, the least that the query "
-        "tells apart, of which it gets the part that ours gets; ε, ± and how many times ours."
+        "* Standard DP at the strictest ε: the same planner under one ε for all pairs, the smallest of a pair that "
+        "the query separates, and the same budget; ε, ± and noise ratio."
     )
     if any(query.by_table for query in both.queries):
-        text += " Queries of very many answers or records are taken as they are asked, with one scale for each table."
+        text += " Queries of very many answers or records are measured as asked, with one scale for each table."
     if any(isinstance(plan.workload.answers[k].recipe, Inverse) for k in known):
-        text += " Quantiles are chosen there, by the exponential mechanism."
+        text += " Quantiles are selected there, by the exponential mechanism."
     fewer = sum(float(plan.improvement[k]) < 0.995 for k in known)
     if fewer:
-        text += f" {plural(fewer, 'answer')} came out wider than that: errors are made small together, not each."
+        text += f" {plural(fewer, 'answer')} came out wider than that: the total error is minimized, not each error."
     if any(e is not None for e in both.worst):
-        text += f" At our worst: standard DP at ε {digits(plan.worst_epsilon)} in all"
+        text += f" At our worst-case ε: standard DP at ε {digits(plan.worst_epsilon)} in all"
         wins = [k for k in known if (e := both.worst[k]) is not None and e.half_width < plan.errors[k].half_width]
         if wins:
             which = "every answer" if len(wins) == len(known) else f"{len(wins):,} of {plural(len(known), 'answer')}"
@@ -394,7 +378,7 @@ def baseline_words(plan: Plan) -> str:
 
 
 def compare_lines(lines: Sequence[ComparedMethod]) -> list[str]:
-    """The table in the terminal, the best method marked."""
+    """Return the table of compared methods, the best one marked."""
     targets = any(line.missed for line in lines)
     head = ["", "method", "median ± 95 %", "worst ± 95 %", "missed", "error", "worst case", "gap", "seconds"]
     table = [[tag("dim", cell) for cell in head]]
@@ -413,8 +397,8 @@ def compare_lines(lines: Sequence[ComparedMethod]) -> list[str]:
         if line.refused:
             out.append(tag("dim", f"  {line.method}: {line.refused}"))
     text = (
-        "error: of all answers together, each measured by its target or by standard DP, relative to the least. gap: "
-        "how far above the best Laplace plan for these rows, at most; ? where nobody knows. Marked is what auto takes: "
-        "other rows than those asked for only where the error is a tenth less."
+        "error: of all answers together, each relative to its target or to standard DP, divided by the least. gap: "
+        "upper bound on the excess over the best Laplace plan for these rows; ? if unknown. Marked: the method that "
+        "auto takes; it measures other queries only if the error is a tenth less."
     )
     return out + [tag("dim", part) for part in wrap(text, 96)]

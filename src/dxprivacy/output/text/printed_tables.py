@@ -1,7 +1,6 @@
-"""Tables for Markdown and LaTeX: a release, a selection, a plan, and what was made of a release, rounded as on the
-screen.
+"""Tables for Markdown and LaTeX: releases, selections, plans and processed answers, rounded as in the terminal.
 
-Nothing is left out: where the screen shows the first answers, these show all.
+They show all answers, also where the terminal shows only the first ones.
 """
 
 from collections import Counter
@@ -23,12 +22,12 @@ from dxprivacy.wording import digits
 
 
 def release_printed(release: Release) -> Printed:
-    """A table for each query that is grouped by something; queries for one number share one."""
+    """Return a table for each grouped query; queries for one number share a table."""
     return Printed(_answers(release.answers), tuple(release_remarks(release)), release.guarantee)
 
 
 def processed_printed(processed: Processed) -> Printed:
-    """As a release, with what was done; plain numbers in one column."""
+    """Return tables as for a release, with the post-processing steps; plain numbers in one column."""
     if processed.release is None:
         rows = [[f"{value:,.6g}"] for value in processed.values.tolist()]
         return Printed((PrintedTable("", ("value",), "r", rows),), (processed.note,))
@@ -36,14 +35,14 @@ def processed_printed(processed: Processed) -> Printed:
 
 
 def selection_printed(release: SelectionRelease) -> Printed:
-    """One row: what was chosen, and how far from the best it may be."""
+    """Return one row: the selected candidate, and how far from the best it may be."""
     head = ("query", "chosen", "how far from the best")
     row = [release.title, release.chosen, how_far(release)]
     return Printed((PrintedTable("", head, "lll", [row]),), (), release.guarantee)
 
 
 def plan_printed(plan: Plan) -> Printed:
-    """The error that each answer would have, beside both readings of standard DP."""
+    """Return the planned error of each answer, next to both comparisons with standard DP."""
     answers, titles = plan.workload.answers, plan.workload.titles
     tables: list[PrintedTable] = []
     for lone, run in groupby(tables_of(answers), key=lambda table: table.lone):
@@ -65,7 +64,7 @@ def _answers(answers: Sequence[Row]) -> tuple[PrintedTable, ...]:
 
 
 def _numbers(tables: Sequence[AnswerTable[Row]]) -> PrintedTable:
-    """By their labels, which say what was counted; by their words where those repeat."""
+    # Named by their labels, or by their titles if labels repeat.
     labels = Counter(table.answers[0].label for table in tables)
     rows = []
     for table in tables:
@@ -84,14 +83,14 @@ def _grouped(table: AnswerTable[Row]) -> PrintedTable:
 _ERROR_HEAD = (
     "typical error",
     "± 95 %",
-    "asked",
+    "target",
     "± of standard DP at the strictest ε",
-    "± of standard DP at our worst case",
+    "± of standard DP at our worst-case ε",
 )
 
 
 def _planned(plan: Plan, tables: Sequence[tuple[str, AnswerTable[Answer]]]) -> PrintedTable:
-    """The errors of one table by its groups, or of several queries for one number by their words."""
+    # The errors of one table by its groups, or of several queries for one number by their titles.
     title, first = tables[0]
     by, title = (first.columns, title) if not first.lone else (("query",), "")
     told: list[list[str]] = []
@@ -99,7 +98,7 @@ def _planned(plan: Plan, tables: Sequence[tuple[str, AnswerTable[Answer]]]) -> P
         for groups, answer, k in zip(table.groups, table.answers, table.places, strict=True):
             told.append([*(groups if not table.lone else (words,)), *_errors(plan, answer, k)])
     head = (*by, *_ERROR_HEAD)
-    kept = [k for k in range(len(head)) if k < len(by) or any(row[k] for row in told)]  # no column of nothing
+    kept = [k for k in range(len(head)) if k < len(by) or any(row[k] for row in told)]  # no empty columns
     rows = [[row[k] for k in kept] for row in told]
     align = "".join("l" if k < len(by) else "r" for k in kept)
     return PrintedTable(title, tuple(head[k] for k in kept), align, rows)

@@ -19,16 +19,16 @@ from dxprivacy.releases.release import MISSED, TOO_FEW, Release, Row
 from dxprivacy.universe.blocks import Blurred
 from dxprivacy.wording import columns, digits, percent, plural, short, tag, wrap
 
-# -- How far counts of regions with soft borders may be from those with hard ones --------------------------------------
-# From the policy alone, before spending Blur is bias on purpose.  No interval tells how large it is, as that depends on
-# where people live; but which part of a record counts on the other side of a border is known for every place.
+# -- The bias of counts of regions with soft borders -------------------------------------------------------------------
+# Blur adds bias on purpose.  Intervals do not include it, because it depends on where people live.  The fraction of a
+# record that counts on the other side of a border follows from the policy, for every place.
 
 
 _SOME, _MOST = 0.1, 0.5
 
 
 def soft_border_notes(plan: PlanFacts) -> list[str]:
-    """For each count of regions with a blur: how many places count in part elsewhere, and the largest part."""
+    """Return, for each blurred count of regions, how many places count elsewhere in part, and the largest fraction."""
     out = []
     for k, asked in enumerate(plan.queries.queries):
         first = next(answer.rows[0] for answer in plan.workload.answers if answer.query == k)
@@ -43,31 +43,30 @@ def _note(asked: Count, block: Blurred) -> str:
     parts, places = counted_elsewhere(block, groups), block.universe.attributes[block.axis]
     largest = int(np.argmax(parts))
     if not parts[largest]:
-        return f"{asked.name}: no place counts in part elsewhere, so that soft and hard borders count the same"
+        return f"{asked.name}: no place counts elsewhere in part, so soft and hard borders give the same counts"
     own = "outside its own group" if groups[largest] >= 0 else "though the conditions leave it out"
     return (
-        f"{asked.name}: blur is bias, which intervals do not hold: of {plural(len(parts), 'place')} "
+        f"{asked.name}: blur is bias, which intervals do not include: of {plural(len(parts), 'place')} "
         f"{int((parts > _SOME).sum()):,} count by more than {percent(_SOME)} on the other side of a border, "
         f"{int((parts > _MOST).sum()):,} by more than half; a record at {places.label(largest)} counts by "
         f"{percent(float(parts[largest]))} {own}, and none by more. A narrower blur moves less and has more noise"
     )
 
 
-# -- A release in the terminal
-# -------------------------------------------------------------------------------------------
+# -- A release in the terminal -----------------------------------------------------------------------------------------
 
 
 SHOWN = 12
 NUMBERS = 100  # queries for one number each
 TABLES = 6  # of one query
-_ACROSS = 12  # so many columns of a crosstab stay side by side
+_ACROSS = 12  # columns of a crosstab before it is transposed
 HEAD = ("released", "95 % interval")
 _HEADING, _NAME, _GROUP = 94, 60, 40
 _SHADES = " ░▒▓█"
 
 
 def number(value: float, low: float, high: float) -> str:
-    """As many digits as the interval's width makes worth reading.
+    """Format a value with the digits that are meaningful for the width of its interval.
 
     >>> number(-4.0, -14.0, 6.0), number(201.5361, 199.6, 203.4), number(0.12345, 0.1234, 0.1235), number(50.0, 49, 51)
     ('−4', '201.5', '0.12345', '50')
@@ -84,9 +83,9 @@ def number(value: float, low: float, high: float) -> str:
 
 
 def release_lines(release: Release, *, everything: bool = False, wide: bool = False, file: str = "") -> list[str]:
-    """Every query with its first answers and their intervals, then the guarantee; `file` is where all answers stand.
+    """Return each query with its first answers and their intervals, then the guarantee.
 
-    `wide`: two-way tables as crosstabs, however wide they are.
+    `file` names the file with all answers; `wide` shows two-way tables as crosstabs of any width.
     """
     tables = tables_of(release.answers)
     lines, hidden = answer_lines(tables, everything=everything, wide=wide)
@@ -99,7 +98,7 @@ def release_lines(release: Release, *, everything: bool = False, wide: bool = Fa
 
 
 def release_remarks(release: Release) -> list[str]:
-    """What readers of the numbers must know: first what the intervals cover."""
+    """Return remarks on the numbers; the first states what the intervals cover."""
     remarks = [note for note in release.facts.get("notes", ()) if not note.startswith("means by")]
     planned = release.facts.get("rows")
     if planned and release.records is not None and planned != release.records:
@@ -110,7 +109,7 @@ def release_remarks(release: Release) -> list[str]:
 
 
 def answer_lines(tables: Sequence[AnswerTable[Row]], *, everything: bool, wide: bool) -> tuple[list[str], int]:
-    """Query by query, and how many answers are not shown; queries for one number share a table."""
+    """Return the lines of all queries, and the number of hidden answers; queries for one number share a table."""
     most = rows_shown(tables, everything=everything)
     lines: list[str] = []
     hidden = 0
@@ -134,7 +133,7 @@ def answer_lines(tables: Sequence[AnswerTable[Row]], *, everything: bool, wide: 
 
 
 def rows_shown(tables: Sequence[AnswerTable[Any]], *, everything: bool) -> int:
-    """How many answers of a table are shown: the more tables, the fewer of each; all where they are few together."""
+    """Return how many answers of a table are shown: fewer if there are more tables; all if the total is small."""
     if everything or sum(map(len, tables)) <= SHOWN + 3:
         return max(map(len, tables), default=0)
     several = sum(not table.lone for table in tables)
@@ -142,7 +141,7 @@ def rows_shown(tables: Sequence[AnswerTable[Any]], *, everything: bool) -> int:
 
 
 def _numbers(tables: Sequence[AnswerTable[Row]], *, everything: bool) -> tuple[list[str], int]:
-    """Queries for one number each, by their labels, which say what was counted; by their words where those repeat."""
+    # Queries for one number each, named by their labels, or by their titles if labels repeat.
     labels = Counter(table.answers[0].label for table in tables)
     shown = tables if everything else tables[:NUMBERS]
     rows = [[tag("dim", text) for text in ("", *HEAD)]]
@@ -155,29 +154,29 @@ def _numbers(tables: Sequence[AnswerTable[Row]], *, everything: bool) -> tuple[l
 
 
 def _listed(table: AnswerTable[Row], most: int) -> tuple[list[str], int]:
-    """A line for each of the first answers, their groups in columns; how many are left out.  Of a map the fullest."""
+    # One line for each of the first answers (for a map, the fullest), groups in columns; and the number left out.
     some_are_left = len(table) > most + 2
     if some_are_left and is_map(table):
         table = fullest_first(table)
         most = min(most, clear_cells(table))
         if not most:
-            return [tag("dim", f"    no cell stands out of the noise of all {len(table):,}")], len(table)
+            return [tag("dim", f"    no grid cell stands out of the noise of all {len(table):,}")], len(table)
     pairs = list(zip(table.groups, table.answers, strict=True))
-    if len(pairs) <= most + 2:  # what is left out is worth the line that says so
+    if len(pairs) <= most + 2:  # one or two more lines are shorter than a remark about them
         most = len(pairs)
     else:
-        pairs.sort(key=lambda pair: _is_nobody(pair[1]))
+        pairs.sort(key=lambda pair: _is_empty_group(pair[1]))
     rows = [[tag("dim", short(text, _GROUP)) for text in table.columns] + [tag("dim", text) for text in HEAD]]
     for groups, row in pairs[:most]:
         rows.append([*(short(text, _GROUP) for text in groups), tag("accent", value_words(row)), interval_words(row)])
     left = len(pairs) - most
-    less = ", which hold less" if left and is_map(table) else ""
+    less = ", with less" if left and is_map(table) else ""
     more = [tag("dim", f"    … {left:,} more{less}")] if left else []
     return columns(rows, "l" * len(table.columns) + "rl", indent=4) + more, left
 
 
 def _crosstab(table: AnswerTable[Row]) -> tuple[list[str], int]:
-    """A two-way table in two directions; darker marks stand beside larger numbers."""
+    # A two-way table as a crosstab, with darker marks next to larger numbers.
     crosstab = table.crosstab
     if crosstab is None:
         return _listed(table, len(table))
@@ -185,7 +184,7 @@ def _crosstab(table: AnswerTable[Row]) -> tuple[list[str], int]:
     if len(crosstab.across) > max(len(crosstab.down), _ACROSS):
         crosstab, names_of = crosstab.turned, names_of[::-1]
     marked = shades([row for line in crosstab.cells for row in line])
-    across = [f"{tag('dim', short(text, _GROUP))}  " for text in crosstab.across]  # the marks stand behind numbers
+    across = [f"{tag('dim', short(text, _GROUP))}  " for text in crosstab.across]  # marks follow the numbers
     rows = [[tag("dim", short(" × ".join(names_of), _NAME)), *across]]
     for k, (text, line) in enumerate(zip(crosstab.down, crosstab.cells, strict=True)):
         marks = marked[k * len(line) : (k + 1) * len(line)]
@@ -196,7 +195,7 @@ def _crosstab(table: AnswerTable[Row]) -> tuple[list[str], int]:
 
 
 def shades(rows: Sequence[Row]) -> list[str]:
-    """A mark for each answer, the darker the larger: from the released numbers alone."""
+    """Return a mark for each answer, darker for larger released numbers."""
     known = [row.value for row in rows if not row.vague]
     low, high = min(known, default=0.0), max(known, default=0.0)
     step = (high - low) / len(_SHADES) or 1.0
@@ -204,7 +203,7 @@ def shades(rows: Sequence[Row]) -> list[str]:
 
 
 def widths(rows: Sequence[Row]) -> str:
-    """How far the intervals of several answers reach to either side, in words."""
+    """Return the half-widths of the intervals of several answers as text."""
     noisy = [row for row in rows if not row.exact and not row.vague]
     if not noisy:
         return "exact" if rows and all(row.exact for row in rows) else TOO_FEW
@@ -215,21 +214,21 @@ def widths(rows: Sequence[Row]) -> str:
 
 
 def guarantee_lines(guarantee: Sequence[str]) -> list[str]:
-    """The sentences printed on every release, numbered."""
+    """Return the numbered sentences of the guarantee."""
     lines = [tag("bold", "Guarantee")]
     for k, sentence in enumerate(guarantee, 1):
         lines += [f"  {line}" for line in wrap(f"{k}. {sentence}", 94, "   ")]
     return lines
 
 
-def _is_nobody(row: Row) -> bool:
-    """Whether it is the mean of a group in which nobody is, or can be: which is public, or would not be exact."""
+def _is_empty_group(row: Row) -> bool:
+    # A mean over a group that is publicly empty: otherwise it would have noise.
     return row.exact and row.vague
 
 
 def value_words(row: Row) -> str:
-    """An answer with its unit, or why there is none."""
-    if _is_nobody(row):
+    """Return an answer with its unit, or why there is none."""
+    if _is_empty_group(row):
         return "–"
     if row.vague:
         return TOO_FEW
@@ -237,17 +236,17 @@ def value_words(row: Row) -> str:
 
 
 def interval_words(row: Row) -> str:
-    """The ends of its interval, or why there are none."""
-    if _is_nobody(row):
-        return "nobody is in this group"
+    """Return the ends of an interval, or why there are none."""
+    if _is_empty_group(row):
+        return "this group is empty"
     if row.exact:
-        return "exact: the policy calls this public, or it is the same for all records"
+        return "noise-free: public under the policy, or the same for all records"
     missed = f" ({MISSED})" if row.missed else ""
     return f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}{missed}"
 
 
 def processed_lines(processed: Processed) -> list[str]:
-    """Answers after post-processing, and what was done to them."""
+    """Return answers after post-processing, and the steps."""
     answers = processed.answers
     table = [
         [name, number(r.value, r.low, r.high), f"{number(r.low, r.low, r.high)} – {number(r.high, r.low, r.high)}"]

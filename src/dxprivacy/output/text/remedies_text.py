@@ -1,4 +1,4 @@
-"""Targets that a plan misses, in words: how far, and what would meet them."""
+"""Missed targets of a plan: by how much they are missed, and what would meet them."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -12,7 +12,7 @@ _NAME = 60
 
 
 def remedy_lines(plan: Plan) -> list[str]:
-    """A paragraph for every query whose target is missed; nothing where all are met."""
+    """Return a paragraph for each query with a missed target; empty if all are met."""
     told = remedies(plan)
     if not told:
         return []
@@ -28,7 +28,7 @@ def remedy_lines(plan: Plan) -> list[str]:
 
 
 def remedies(plan: Plan) -> list[str]:
-    """A sentence or two for each query: what was asked, what it would get, and what would be enough."""
+    """Return a sentence or two for each query: the target, the planned error, and what would be enough."""
     return [_told(plan, missed) for missed in missed_targets(plan)]
 
 
@@ -39,24 +39,24 @@ def _told(plan: Plan, missed: Missed) -> str:
     name = short(plan.queries.queries[missed.query].name, _NAME)
     total = sum(a.query == missed.query for a in plan.workload.answers)
     of = "" if total == 1 else f", {len(missed.answers):,} of {plural(total, 'answer')}"
-    head = f"{name}{of}: ± {digits(error.half_width)}{unit} where {within}{unit} was asked."
+    head = f"{name}{of}: ± {digits(error.half_width)}{unit}, the target is {within}{unit}."
     ways = _ways(plan, missed)
     if not ways:
         if error.hidden >= float(answer.within or 0):
-            return f"{head} What its steps hide, {digits(error.hidden)}{unit}, is more: smaller steps in the policy."
-        return f"{head} Neither budget nor records meet that."
+            return f"{head} Binning alone hides {digits(error.hidden)}{unit}: the policy needs smaller steps."
+        return f"{head} Neither more budget nor more records meet it."
     return f"{head} Enough: {'; or '.join(ways)}."
 
 
 def _ways(plan: Plan, missed: Missed) -> list[str]:
-    """Share, ε, records and groups, as far as they help."""
+    # Budget, ε, records and group sizes that would meet the target.
     out = []
     if missed.factor is not None:
         budget = three_digits(plan.budget * Fraction(str(missed.factor)))
         if budget <= 1:
             out.append(f"--budget {_budget(budget)}")
         times = f"every ε of the policy × {digits(missed.factor)}, at this budget"
-        out.append(times if budget <= 1 else f"{times} (a budget of {percent(float(budget))} is more than there is)")
+        out.append(times if budget <= 1 else f"{times} (it would need a budget of {percent(float(budget))})")
     if missed.records is not None:
         out.append(f"{missed.records:,} records (planned for {plan.records:,})")
     if missed.group is not None and plan.records:
@@ -66,17 +66,17 @@ def _ways(plan: Plan, missed: Missed) -> list[str]:
 
 
 def solved_budget_line(solved: Solved[Plan]) -> str:
-    """What `--solve budget` found."""
+    """Return the result of `--solve budget`."""
     if not solved.met:
-        return f"{tag('warn', '! solved')}  no budget of the policy meets a target; --solve epsilon says what would"
+        return f"{tag('warn', '! solved')}  no budget meets a target; --solve epsilon finds the ε that would"
     mark = tag("good", "✓ solved") if solved.met == solved.targets else tag("warn", "! solved")
     return f"{mark}  --budget {_budget(solved.amount)} meets {_which(solved)}{_less(solved, _budget)}"
 
 
 def solved_epsilon_line(solved: Solved[Plan]) -> str:
-    """What `--solve epsilon` found: the policy is the curator's, and nothing is changed."""
+    """Return the result of `--solve epsilon`; the policy is not changed."""
     if not solved.met:
-        return f"{tag('warn', '! solved')}  no ε meets a target: what steps of the policy hide is more than was asked"
+        return f"{tag('warn', '! solved')}  no ε meets a target: binning in the policy hides more than that"
     mark = tag("good", "✓ solved") if solved.met == solved.targets else tag("warn", "! solved")
     if solved.amount <= 1:
         return f"{mark}  the policy as it is meets {_which(solved)}"

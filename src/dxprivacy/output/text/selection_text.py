@@ -1,6 +1,4 @@
-"""A planned selection in the terminal: how far from the best it may be, before anything is spent, and the pair that
-determines the noise.
-"""
+"""Selections in the terminal: how far from the best they may be, and the pair that determines the noise."""
 
 import math
 
@@ -10,11 +8,11 @@ from dxprivacy.mechanisms.uninformative import selection_warning
 from dxprivacy.output.text.plan_text import budget_words, pair_words, warning_lines
 from dxprivacy.wording import columns, digits, percent, short, short_pair, tag, times, wrap
 
-# -- A released selection: what was chosen, how far from the best it may be, and the guarantee -------------------------
+# -- A released selection ----------------------------------------------------------------------------------------------
 
 
 def selection_release_lines(release: SelectionRelease) -> list[str]:
-    """What was chosen, how far from the best it may be, and the guarantee."""
+    """Return the selected candidate, how far from the best it may be, and the guarantee."""
     lines = columns([[release.title, tag("accent", release.chosen), tag("dim", how_far(release))]], "lll")
     lines += ["", tag("bold", "Guarantee")]
     for k, sentence in enumerate(release.guarantee, 1):
@@ -23,13 +21,12 @@ def selection_release_lines(release: SelectionRelease) -> list[str]:
 
 
 def how_far(release: SelectionRelease) -> str:
-    """How far from the best what was chosen may be, in words."""
+    """Return how far the selected candidate may be from the best, as text."""
     off = float(release.facts["short_by_at_most_95"])
     return f"at most {digits(off)} {release.facts['short_in']}, 95 % of the time" if off else "the best, exactly"
 
 
-# -- A planned selection in the terminal
-# ---------------------------------------------------------------------------------
+# -- A planned selection -----------------------------------------------------------------------------------------------
 
 
 _SHOWN = 3
@@ -38,7 +35,7 @@ _NEVER = "the score itself is never shown"
 
 
 def selection_lines(selection: Selection, *, in_ledger: bool = False) -> list[str]:
-    """Candidates, how good the selection will be, and what it would use."""
+    """Return the lines of a planned selection."""
     name = tag("bold", f"Selection {selection.name}")
     budget = percent(float(selection.budget))
     head = f"{name} · {selection.pick} · {budget} of the policy · {tag('good', 'nothing spent, no data read')}"
@@ -49,7 +46,7 @@ def selection_lines(selection: Selection, *, in_ledger: bool = False) -> list[st
 
 
 def selection_rows(selection: Selection, *, in_ledger: bool = False) -> list[list[str]]:
-    """What is known of it: name, number, what that means."""
+    """Return rows of (name, value, explanation)."""
     budget = percent(float(selection.budget))
     count = len(selection.candidates)
     rows = [
@@ -73,7 +70,7 @@ def selection_rows(selection: Selection, *, in_ledger: bool = False) -> list[lis
             [
                 "standard DP",
                 times(selection.gain),
-                f"the score scale{epsilon}: the closest pair it tells",
+                f"the score scale{epsilon}: the closest pair that it separates",
             ]
         )
     worst = "no limit" if math.isinf(selection.worst_epsilon) else f"ε {digits(selection.worst_epsilon)}"
@@ -85,13 +82,13 @@ def selection_rows(selection: Selection, *, in_ledger: bool = False) -> list[lis
     rows.append(["worst case", tag("bold", worst), f"in standard-DP terms{same}"])
     pair = short_pair(pair_words(selection.metric, selection.certificate.witness), _WIDTH)
     if selection.certificate.witness is not None:
-        rows.append(["limited by", percent(float(selection.certificate.ratio)), f"of what {pair} may show"])
+        rows.append(["limited by", percent(float(selection.certificate.ratio)), f"of the ε of {pair}"])
     rows.append(["budget", budget, budget_words(selection.budget, in_ledger=in_ledger)])
     return rows
 
 
 def selection_mechanism(selection: Selection) -> str:
-    """Its name."""
+    """Return the name of the mechanism."""
     if selection.scale == 0:
         return "the best, exactly"
     return "permute-and-flip" if selection.flip else "exponential"
@@ -102,7 +99,7 @@ def _at_most(selection: Selection) -> str:
 
 
 def _some(labels: tuple[str, ...]) -> str:
-    """The first few and the last.
+    """Return the first few labels and the last.
 
     >>> _some(("a", "b", "c", "d", "e")), _some(("M", "F"))
     ('a, b, c, …, e', 'M, F')

@@ -1,4 +1,4 @@
-"""A plan of synthetic records in the terminal: which method, how good it is expected to be, what it may take."""
+"""Synthetic records in the terminal: method, expected quality, budget, and the report."""
 
 import math
 from typing import Any
@@ -18,12 +18,11 @@ from dxprivacy.releases.release import TOO_FEW
 from dxprivacy.synthetic.synthesis_report import ComparedAnswer, Report
 from dxprivacy.wording import columns, digits, percent, plural, short, tag, wrap
 
-# -- A planned run of MWEM in the terminal
-# -------------------------------------------------------------------------------
+# -- A planned run of MWEM ---------------------------------------------------------------------------------------------
 
 
 def mwem_lines(plan: MwemPlan) -> list[str]:
-    """The plan in words; depends on nothing private."""
+    """Return the lines of a planned run; all numbers are public."""
     rows = len(plan.candidates)
     noise = plan.scales[plan.candidates] * np.array([float(u) for u in plan.workload.units])[plan.candidates]
     spread = sorted({digits(float(x)) for x in (noise.min(initial=np.inf), noise.max(initial=0.0))}) if rows else []
@@ -40,16 +39,15 @@ def mwem_lines(plan: MwemPlan) -> list[str]:
     return out
 
 
-# -- A planned small database in the terminal
-# ----------------------------------------------------------------------------
+# -- A planned small database ------------------------------------------------------------------------------------------
 
 
 def smalldb_lines(plan: SmallDbPlan) -> list[str]:
-    """Its size, how it is drawn, and how wrong its answers may be."""
+    """Return its size, how it is sampled, and the bound on its errors."""
     head = f"{tag('bold', f'Small database {plan.name}')} · {tag('good', 'nothing spent, no data read')}"
     relative = plan.relative_bound / plan.records
     rows = [
-        ["records", tag("bold", f"{plan.size:,}"), f"standing for {plan.records:,}"],
+        ["records", tag("bold", f"{plan.size:,}"), f"representing {plan.records:,}"],
         ["candidates", plan.route.candidates, f"chosen exactly, by {plan.route.name}"],
         ["largest error", tag("accent", f"at most {digits(float(plan.bounds.max()))}"), _probability(plan)],
         ["", percent(relative), "of the largest possible one"],
@@ -61,7 +59,7 @@ def smalldb_lines(plan: SmallDbPlan) -> list[str]:
     elif plan.says_nothing:
         remarks.append("the bound says nothing here: more records, fewer queries, or another method")
     if plan.route.name == "rejection":
-        remarks.append("its time depends on the data: keep it to yourself")
+        remarks.append("its running time depends on the data: do not publish it")
     return [head, "", *columns(rows, "lrl"), "", *(tag("dim", line) for note in remarks for line in wrap(note, 96))]
 
 
@@ -69,12 +67,11 @@ def _probability(plan: SmallDbPlan) -> str:
     return f"over {plural(plan.workload.rows, 'answer')} together, {percent(1 - plan.beta)} of the time"
 
 
-# -- A plan of synthetic records in the terminal
-# -------------------------------------------------------------------------
+# -- A plan of synthetic records ---------------------------------------------------------------------------------------
 
 
 def synthesis_lines(plan: SynthesisPlan, *, in_ledger: bool = False) -> list[str]:
-    """The method with the reason, and how it goes about it; `in_ledger`: the caller says what a ledger has left."""
+    """Return the method with the reason; `in_ledger`: the caller shows what a ledger has left."""
     answers = plural(len(plan.made.workload.answers), "answer")
     compared = len(plan.expected.errors) > 1
     why = f"{plan.method} is expected to be better" if compared else f"by {plan.method}"
@@ -86,7 +83,7 @@ def synthesis_lines(plan: SynthesisPlan, *, in_ledger: bool = False) -> list[str
 
 
 def synthesis_to_dict(plan: SynthesisPlan) -> dict[str, Any]:
-    """For JSON."""
+    """Return a plan for JSON."""
     return {
         "method": plan.method,
         "name": plan.name,
@@ -110,23 +107,22 @@ def _how(plan: SynthesisPlan, in_ledger: bool) -> str:
             rounds = f"{plural(plan.made.rounds, 'round')} ({plan.made.why})"
             return f"{rounds}, together with at most {budget} of every pair's ε{left}"
         case _:
-            size = f"{plan.made.size:,} records, chosen among all sets of so many"
+            size = f"{plan.made.size:,} records, selected among all sets of this size"
             return f"{size}, with at most {budget} of every pair's ε{left}"
 
 
-# -- A report of synthetic records in the terminal: released answers beside those of the records
-# -------------------------
+# -- A report of synthetic records: released answers next to those of the records --------------------------------------
 
 
 SHOWN = 12
 
 
 def report_lines(report: Report, *, everything: bool = False, file: str = "") -> list[str]:
-    """Some answers, those that lie outside among them, and the sentence at the end; `file` has them all."""
+    """Return some answers, first those outside their intervals, and a summary; `file` has all answers."""
     shown = list(report.answers)
     called = [short(name, 48) for name in names(shown)]
     if not everything and len(shown) > SHOWN + 3:
-        # What does not fit comes first, then what can be compared at all; shown in the order of the queries.
+        # Answers outside their intervals first, then those that can be compared; shown in the order of the queries.
         ranked = sorted(range(len(shown)), key=lambda k: (-shown[k].beyond, shown[k].released is None, k))
         misfits = [k for k in ranked if shown[k].beyond > 0][: SHOWN // 2]
         others = [k for k in ranked if not shown[k].beyond]
@@ -158,7 +154,7 @@ def report_lines(report: Report, *, everything: bool = False, file: str = "") ->
 
 
 def _cells(answer: ComparedAnswer) -> list[str]:
-    """What was released beside the synthetic answer."""
+    # The released and the synthetic answer.
     row = answer.released
     unit = f" {answer.unit}" if answer.unit else ""
     if row is None:
@@ -172,7 +168,7 @@ def _cells(answer: ComparedAnswer) -> list[str]:
 
 
 def _plain(value: float) -> str:
-    """A number without an interval to say how many digits are worth reading.
+    """Format a number without an interval.
 
     >>> _plain(1234.0), _plain(0.123456), _plain(-2.0)
     ('1,234', '0.1235', '−2')

@@ -1,4 +1,6 @@
-"""Find the pair that limits each answer's accuracy: the most used generating pair that the answer separates.
+"""Find the pair that limits each answer's accuracy, and how much of the policy a plan uses.
+
+The limiting pair is the most used generating pair that the answer separates.
 
 Only public numbers are used: the plan's cost, its metric and the queries.
 """
@@ -9,6 +11,7 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.linear.plan import Plan
+from dxprivacy.metrics.metric import all_pairs
 from dxprivacy.privacy import largest_pairs, ratios
 from dxprivacy.privacy.proportional_costs import whole_of
 
@@ -16,6 +19,7 @@ _CHUNK = 1 << 8
 _KEPT = 100_000
 _WALKED = 5_000  # along attributes with many values
 _COUNTED = 2_000
+_MOST_RECORDS = 3_000  # up to here, the use of all pairs is computed
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,30 @@ def limits(plan: Plan) -> list[LimitingPair]:
         also = max(max(int(tight_pairs[row]) for row in answer.rows) - 1, 0)
         out.append(LimitingPair((int(first[tight]), int(second[tight])), float(used[tight]), also))
     return _limits_of_proportional(plan, out) if plan.workload.proportional else out
+
+
+def separated_answers(plan: Plan, pair: tuple[int, int]) -> list[int]:
+    """Return the answers that change if a record moves along the pair."""
+    rows = set(plan.workload.touched(np.array([pair[0]]), np.array([pair[1]]))[1].tolist())
+    return [k for k, answer in enumerate(plan.workload.answers) if rows & set(answer.rows)]
+
+
+@dataclass(frozen=True)
+class PolicyUse:
+    """The used fraction of the distances of all pairs: how many use up the budget, and the median."""
+
+    pairs: int
+    used_up: int
+    median: float
+
+
+def policy_use(plan: Plan) -> PolicyUse | None:
+    """Return how much of the policy a plan uses over all pairs; None with too many possible records."""
+    n = plan.metric.universe.size
+    if n > _MOST_RECORDS:
+        return None
+    used = np.concatenate([ratios(plan.cost, plan.metric, i, j) for i, j in all_pairs(n)] or [np.zeros(1)])
+    return PolicyUse(len(used), int((used > 0.99 * float(plan.budget)).sum()), float(np.median(used)))
 
 
 def _limits_of_proportional(plan: Plan, found: list[LimitingPair]) -> list[LimitingPair]:
