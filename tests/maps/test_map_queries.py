@@ -407,4 +407,4 @@ def test_no_cell_stands_out_by_chance(plane, tmp_path):
     (table,) = tables_of(release.answers)
     assert clear_cells(table) <= 2
     said = str(release)
-    assert clear_cells(table) or "no cell stands out of the noise of all 1,600" in said
+    assert clear_cells(table) or "no grid cell stands out of the noise of all 1,600" in said

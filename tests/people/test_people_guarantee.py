@@ -147,7 +147,7 @@ def test_absent_is_as_far_away_as_nothing_else_and_public_differences_become_twi
     assert all(scale > 0 for scale in plan.scales)  # a row may be absent: how many there are in a wave is not public
     said = str(policy.check())
     assert "you wrote ∞, the policy keeps 1.4" in said
-    assert "one row alone shows by 1/4 of it" in said
+    assert "one row alone has 1/4 of it" in said
     closer = dx.Policy.parse(text.replace("[people]", "epsilon_presence = 0.2\n[people]"))
     assert closer.of_people.exact(i, j) == Fraction(4, 10)
 

@@ -126,7 +126,7 @@ def test_errors_for_as_many_as_there_can_be_are_said_to_be_so(folder, dxp):
     )
     (folder / "policy.toml").write_text(private)
     told = " ".join(dxp("plan", "policy.toml", "mean cost").split())
-    assert "errors are for the most that there can be, 1,000, all rows of max_people" in told
+    assert "errors are for the largest possible number, 1,000, all rows of max_people" in told
     assert "--people N" in told
     assert "the most that there can be" not in dxp("plan", "policy.toml", "mean cost", "--people", "20")
     assert "the most that there can be" not in dxp("plan", "policy.toml", "count by ward")

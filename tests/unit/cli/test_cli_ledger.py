@@ -42,7 +42,7 @@ def test_between_two_records_the_ledger_tells_allowed_spent_and_left(town, dxp):
     assert data["spent"] == pytest.approx(0.2)
     apart = dxp("ledger", "ledger.db", "--between", "sex=F,age=1", "sex=M,age=2").fine()
     assert apart.lines[0] == "  allowed 1.5 · spent 0 · left 1.5"
-    assert apart.lines[1] == "  Nothing released so far tells the two apart."
+    assert apart.lines[1] == "  Nothing released so far separates the two."
 
 
 @pytest.mark.slow  # makes the demo

@@ -131,7 +131,7 @@ def test_many_answers_are_cut_on_the_screen_and_complete_in_the_file(town, dxp, 
 
 def test_exact_answers_say_so(town, dxp, planned):
     called = dxp("release", planned("count").name, "--data", "people.csv", *CURATOR).fine()
-    assert any(r.startswith("count 400 exact: the policy calls this public") for r in squeezed(called.out))
+    assert any(r.startswith("count 400 noise-free: public under the policy") for r in squeezed(called.out))
 
 
 def test_an_entry_for_a_registry_is_written_where_it_is_asked_for(town, dxp, planned, known_noise):

@@ -49,7 +49,7 @@ def test_json_says_what_was_found(dxp, town):
 
 def test_where_no_share_meets_a_target_the_next_thing_to_try_is_named(dxp, town):
     called = dxp("plan", "policy.toml", "count by age within 0.5", "--solve", "budget").fine()
-    assert called.lines[0] == "! solved  no budget of the policy meets a target; --solve epsilon says what would"
+    assert called.lines[0] == "! solved  no budget meets a target; --solve epsilon finds the ε that would"
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ CALLS = {
 }  # fmt: skip
 PAGES = {
     "check-survey-2026.html": ("check", "survey.toml", "--html"),
-    "plan-4abd.html": ("plan", "survey.toml", *ASKED, "--n-records", "300", *SIMPLE, "--html"),
+    "plan-a540.html": ("plan", "survey.toml", *ASKED, "--n-records", "300", *SIMPLE, "--html"),
 }
 
 

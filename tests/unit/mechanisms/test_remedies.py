@@ -88,7 +88,7 @@ def test_what_steps_hide_no_budget_meets():
     (missed,) = missed_targets(plan)
     assert (missed.factor, missed.records, missed.group) == (None, None, None)
     lines = " ".join(" ".join(map(plain, plan_lines(plan))).split())
-    assert "What its steps hide, 5, is more: smaller steps in the policy." in lines
+    assert "Binning alone hides 5: the policy needs smaller steps." in lines
 
 
 def test_a_plan_whose_targets_are_met_says_nothing_about_remedies():
@@ -101,7 +101,7 @@ def test_the_screen_says_how_far_and_what_would_be_enough():
     lines = " ".join(
         " ".join(map(plain, plan_lines(planned(["count by town within 40", "mean age by sex within 4"])))).split()
     )
-    assert "count by town, 4 of 4 answers: ± 92 where 40 was asked. Enough: --budget 23" in lines
+    assert "count by town, 4 of 4 answers: ± 92, the target is 40. Enough: --budget 23" in lines
     assert "every ε of the policy × 2.3" in lines
     assert "records (planned for 2,000)" in lines
     assert "wider groups, of " in lines

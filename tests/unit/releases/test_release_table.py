@@ -151,11 +151,11 @@ def test_groups_that_a_condition_leaves_empty_are_told_so_and_come_last(tmp_path
     noisy = np.array([9_000 if scale else 0 for scale in plan.scales], dtype=np.int64)
     release = build_release(plan, noisy, 100_000, LedgerReference("ledger.db", 1, "2026-01-01", "x", 1.0))
     lines = release_lines(release)
-    nobody = [k for k, line in enumerate(lines) if "nobody is in this group" in line]
-    somebody = [k for k, line in enumerate(lines) if "–" in line and k not in nobody and "S1" in line]
-    assert len(somebody) == 4
-    assert max(somebody) < min(nobody)
-    assert not any("exact" in line for line in lines[: max(nobody) + 1])
+    empty = [k for k, line in enumerate(lines) if "this group is empty" in line]
+    filled = [k for k, line in enumerate(lines) if "–" in line and k not in empty and "S1" in line]
+    assert len(filled) == 4
+    assert max(filled) < min(empty)
+    assert not any("exact" in line for line in lines[: max(empty) + 1])
 
 
 def test_a_blank_label_is_made_visible_and_no_label_of_a_query_comes_twice():

@@ -42,7 +42,7 @@ def _listed(panel: AnswerPanel, most: int, rest: str) -> str:
         fullest = fullest_first(panel.table)
         panel, most = replace(panel, table=fullest, rows=fullest.answers), min(most, _FULLEST, clear_cells(fullest))
         if not most:
-            return words(f"No cell stands out of the noise of all of them; they are {rest}.", "note")
+            return words(f"No grid cell stands out of the noise of all of them; they are {rest}.", "note")
     columns = ("query",) if panel.table is None else panel.table.columns
     groups: Sequence[tuple[str, ...]]
     groups = [(label,) for label in panel.labels] if panel.table is None else panel.table.groups
@@ -89,6 +89,6 @@ def _value(row: Row) -> str:
 def interval_words(row: Row) -> str:
     """Both ends, with the digits that are worth reading."""
     if row.exact:
-        return "nobody is in this group" if row.vague else "exact"
+        return "this group is empty" if row.vague else "noise-free"
     missed = f" ({MISSED})" if row.missed else ""
     return f"{number(row.low, row.low, row.high)} – {number(row.high, row.low, row.high)}{missed}"

@@ -66,7 +66,7 @@ def test_plans_and_their_comparisons_look_at_few_pairs(asked, monkeypatch):
 def test_a_spread_over_many_records_is_compared_table_by_table_and_the_plan_says_so():
     plan = dx.plan("variance income by verified", LENT, n_records=10_000)
     assert plan.baselines.queries[0].by_table
-    assert "very many answers or records are taken as they are asked" in " ".join(str(plan).split())
+    assert "very many answers or records are measured as asked" in " ".join(str(plan).split())
 
 
 def _counting(looking, looked):

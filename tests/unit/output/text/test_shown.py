@@ -131,12 +131,12 @@ def test_a_release_of_many_answers_shows_the_first_of_each_query_and_how_many_mo
     per_table = [int(row.split()[1]) for row in rows if row.startswith("…") and row.endswith("more")]
     left_out = [int(row.split()[1]) for row in rows if row.endswith("more tables")]
     assert left_out == [4]  # of ten two-way tables
-    numbers = sum(bool(re.search(r"\d – \S*\d$|exact: ", row)) for row in rows)
+    numbers = sum(bool(re.search(r"\d – \S*\d$|noise-free: ", row)) for row in rows)
     assert int(of_all.split()[0]) == len(release.answers) - numbers
     assert sum(per_table) < int(of_all.split()[0])
     everything = rows_of(release_lines(release, everything=True))
     assert not any("more" in row for row in everything)
-    assert sum(bool(re.search(r"\d – \S*\d$|exact: ", row)) for row in everything) == len(release.answers)
+    assert sum(bool(re.search(r"\d – \S*\d$|noise-free: ", row)) for row in everything) == len(release.answers)
 
 
 def test_groups_stand_in_the_order_asked_whatever_the_order_of_the_policy():
