@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "demo": "A private release of simulated data, beside standard DP: the two-minute tour.",
     "init": "Write a policy to fill in, from the column names and types of a file.",
-    "check": "Explain a policy: who is protected from what, and what to look at twice.",
+    "check": "Explain a policy: strictest and loosest pairs, and warnings.",
     "inspect": "Show the curator which entries count as “other”; not private, do not publish.",
     "plan": "How wrong would the answers be? Spends nothing, reads no data.",
     "release": "Reserve the budget, then answer a plan with exact noise.",
@@ -26,7 +26,7 @@ _COMMANDS = {
     "ledger": "What was spent and what is left, pair by pair.",
     "verify": "Check a plan or a release again, independently, from the file alone.",
     "reproduce": "Run the paper's experiments again, and draw them: one offline page.",
-    "completion": "What makes the Tab key complete commands and options in your shell.",
+    "completion": "Print the shell code that completes commands and options with Tab.",
     "man": "Write manual pages into a folder.",
 }
 _REFUSED = {
@@ -38,7 +38,7 @@ _REFUSED = {
         "noise comes from the operating system; a seed would let anyone subtract it",
         [("dxp release …", "the same plan again returns the stored release, at no cost")],
     ),
-    "--verbose": ("stands before the command", [("dxp --verbose release …", "tells what happens, step by step")]),
+    "--verbose": ("stands before the command", [("dxp --verbose release …", "reports each step")]),
     "--force": ("nothing can be forced: a refusal protects someone", [("dxp ledger …", "shows what is left")]),
 }
 
@@ -73,13 +73,13 @@ class _Commands(click.Group):
 )
 @click.version_option(package_name="dxprivacy", prog_name="dxp")
 @click.option("--debug", is_flag=True, help="Show tracebacks. They may quote data: never publish them.")
-@click.option("-v", "--verbose", is_flag=True, help="Tell on stderr what happens, step by step; never data.")
+@click.option("-v", "--verbose", is_flag=True, help="Report each step on stderr; never data.")
 @click.pass_context
 def dxp(ctx: click.Context, debug: bool, verbose: bool) -> None:  # noqa: ARG001
     """Publish statistics under d_X-privacy.
 
-    You say in a policy file how far any two records may be told apart; dxp finds the noise that keeps it,
-    shows the error before anything is spent, and keeps the ledger.
+    A policy file states how distinguishable any two records may be; dxp finds the noise that keeps it, shows
+    the error before anything is spent, and keeps the ledger.
     """
     if verbose:
         from dxprivacy.log import listen
@@ -90,7 +90,7 @@ def dxp(ctx: click.Context, debug: bool, verbose: bool) -> None:  # noqa: ARG001
 
 
 def main() -> NoReturn:
-    """Run, and turn every error into one clear message and the right exit code."""
+    """Run a command, and turn every error into one message and an exit code."""
     from dxprivacy.errors import DxError, Unexpected, UsageError
 
     arguments = [a for a in sys.argv[1:] if a != "--debug"]  # understood anywhere
@@ -129,7 +129,7 @@ def main() -> NoReturn:
     except Exception:
         if debug:
             raise
-        # Whatever it was, its text may quote data.
+        # The text of an unknown error may quote data.
         error = Unexpected("something unexpected happened; this is a bug", hints=[("dxp --debug …", "shows where")])
     from dxprivacy.cli.terminal import OutputLost, show_error
 
@@ -139,7 +139,7 @@ def main() -> NoReturn:
 
 
 def _unusable(wrong: OSError) -> "UsageError":
-    """A path that the system refuses, wherever it was met: too long, no folder, no room.  Paths are public."""
+    """Build the error for a path that the system refuses: too long, not a folder, disk full.  Paths are public."""
     from dxprivacy.errors import UsageError
     from dxprivacy.wording import short
 

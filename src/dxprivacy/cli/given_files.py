@@ -1,4 +1,4 @@
-"""What `--data` takes: the name of a file, a pattern, an address.  Shells complete it as a file."""
+"""The files that commands read and write: `--data` (file, pattern or address), outputs and pages."""
 
 import glob
 import hashlib
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class DataName(click.types.StringParamType):
-    """Any text; whoever presses Tab most likely means a file."""
+    """Any text; Tab completes file names."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
-        """The shell itself knows the files."""
+        """Let the shell complete files."""
         return [CompletionItem(incomplete, type="file")]
 
 
@@ -33,7 +33,7 @@ DATA = DataName()
 
 
 def policy_files(file: Path | None, policy: "Policy | None" = None) -> list[Path]:
-    """A policy's file, and the files that it names."""
+    """Return the file of a policy, and the files that it names."""
     if file is None:
         return []
     if policy is None:
@@ -47,7 +47,7 @@ def policy_files(file: Path | None, policy: "Policy | None" = None) -> list[Path
 
 
 def data_files(data: Iterable[str]) -> list[Path]:
-    """The files of `--data`: paths, patterns, tables of databases.
+    """Return the files of `--data`: paths, patterns, tables of databases.
 
     >>> [str(path) for path in data_files(["people.csv", "survey.duckdb::people"])]
     ['people.csv', 'survey.duckdb::people', 'survey.duckdb', 'survey.duckdb.wal']
@@ -71,7 +71,7 @@ def command_files(
     data: Iterable[str] = (),
     more: Iterable[Path] = (),
 ) -> list[Path]:
-    """Everything that a command reads."""
+    """Return all files that a command reads."""
     book = [] if ledger is None else ledger_files(ledger)
     return [*policy_files(policy, loaded), *book, *data_files(data), *more]
 
@@ -84,7 +84,7 @@ _FILES = (".json", ".csv", ".html")
 
 
 def require_folder(folder: Path, option: str = "--out", files: str = "release-NAME.json and .csv") -> None:
-    """Before anything is spent: a name that was meant for a file is refused, and the folder made."""
+    """Create the output folder before anything is spent; refuse a name that looks like a file."""
     import tempfile
 
     from dxprivacy.errors import UsageError
@@ -103,7 +103,7 @@ def require_folder(folder: Path, option: str = "--out", files: str = "release-NA
 
 
 def require_folder_name(folder: Path, option: str, files: str) -> None:
-    """Refuse a folder that is called like a file."""
+    """Refuse a folder whose name looks like a file."""
     from dxprivacy.errors import UsageError
     from dxprivacy.wording import quoted
 
@@ -116,7 +116,7 @@ def require_folder_name(folder: Path, option: str, files: str) -> None:
 
 
 def stem(kind: str, name: str, request: str) -> str:
-    """A file name without its ending, from our own name of a plan and the words of a request.
+    """Return a file name without its ending, from the name of a plan and a request.
 
     >>> stem("release", "7f3a", ""), stem("release", "7f3a", "for the press/2"), stem("selection", "7f3a", "../../x")
     ('release-7f3a', 'release-7f3a-for-the-press-2', 'selection-7f3a-x')
@@ -127,11 +127,11 @@ def stem(kind: str, name: str, request: str) -> str:
     return f"{kind}-{name}" + (f"-{words}" if words else "")
 
 
-# -- `--html`: what must be there before anybody waits for a page, where pages go, and the command to repeat one -------
+# -- `--html`: early checks, file names of pages, and the command that repeats one -------------------------------------
 
 
 def require_pages(folder: Path = Path()) -> None:
-    """Refuse before any work what could not be drawn, or written there."""
+    """Refuse, before any work, a page that could not be drawn or written."""
     from dxprivacy.errors import UsageError
     from dxprivacy.output.charts.picture import require_rendering
 
@@ -141,7 +141,7 @@ def require_pages(folder: Path = Path()) -> None:
 
 
 def page_name(kind: str, name: str, otherwise: str) -> Path:
-    """A file name from any text, here.
+    """Return a file name for a page, from any text.
 
     >>> page_name("check", "town/1: ~x", "7f3a").name, page_name("check", "!", "7f3a").name
     ('check-town-1-x.html', 'check-7f3a.html')
@@ -151,12 +151,12 @@ def page_name(kind: str, name: str, otherwise: str) -> Path:
 
 
 def write_page(text: str, target: Path, read: Sequence[Path] = (), *, private: bool = False) -> Path:
-    """Write a page; one of ours that is there under that name is replaced."""
+    """Write a page; an earlier page of ours with that name is replaced."""
     from dxprivacy.formats.file_access import PAGE, write_file
 
     return write_file(target, text, PAGE, inputs=read, private=private)
 
 
 def command_line() -> str:
-    """The command as it was given, ready to be copied; but no address that may hold a password."""
+    """Return the command as it was given, without addresses that may hold a password."""
     return " ".join(["dxp", *("…" if has_secret(word) else quoted(word) for word in sys.argv[1:])])

@@ -1,6 +1,6 @@
-"""What a curator may paste into a policy, from the entries that count as “other”: for `dxp inspect`, and not private.
+"""Lines to paste into a policy so that entries do not count as “other”: for `dxp inspect`, and not private.
 
-Every remedy is tried: it is shown only where some of the entries would count with it.
+Every remedy is tried: it is shown only if some of the entries would count with it.
 """
 
 import difflib
@@ -30,14 +30,14 @@ _CLOSE = 0.65
 
 @dataclass(frozen=True)
 class InspectRemedy:
-    """A line for the policy, and how many rows of those looked at would count with it."""
+    """A line for the policy, and the number of inspected rows that would count with it."""
 
     line: str
     rows: int
 
 
 def remedies(attribute: "Attribute", others: "Others") -> list[InspectRemedy]:
-    """What would let entries count, what mends most first; none that mends no more than another."""
+    """Return remedies, the one for most rows first; none that helps no more rows than another."""
     if attribute.located is not None:
         return _of_coordinates(attribute, others)
     rows = {text: n for (text, *more), n in others.entries if text and not more}
@@ -50,7 +50,7 @@ def remedies(attribute: "Attribute", others: "Others") -> list[InspectRemedy]:
 
 
 def _of_coordinates(attribute: "Attribute", others: "Others") -> list[InspectRemedy]:
-    """The two columns the other way round, or numbers that are written otherwise."""
+    # The two columns exchanged, or numbers in another format.
     import json
 
     from dxprivacy.errors import PolicyError
@@ -82,7 +82,7 @@ def _rows_with_a_place(attribute: "Attribute", pairs: "Sequence[tuple[Entry, int
 
 
 def of_the_file(found: Sequence["Others"]) -> str:
-    """A line for the table [file], where entries hold what is no character of the declared encoding."""
+    """Return a line for the table [file] if entries hold bytes that are invalid in the declared encoding."""
     odd = any("\ufffd" in (text or "") for others in found for entry, _ in others.entries for text in entry)
     return 'encoding = "cp1252"' if odd else ""
 
@@ -95,7 +95,7 @@ def _mended(changed: "Attribute", texts: Iterable[str]) -> set[str]:
 
 
 def _changed(attribute: "Attribute", texts: Sequence[str]) -> "Iterator[tuple[str, Attribute]]":
-    """Each line that may help, and the attribute that it would make."""
+    # Each line that may help, and the attribute that it would make.
     from dxprivacy.errors import PolicyError
     from dxprivacy.universe.attributes.dates import Dates
     from dxprivacy.universe.attributes.listed_points import Points
@@ -117,7 +117,7 @@ def _changed(attribute: "Attribute", texts: Sequence[str]) -> "Iterator[tuple[st
     for written in (*_NUMBERS, *_DATES, *_TIMES):
         if written in now:
             continue
-        # A further format beside those that are there: entries that are read now stay what they are.
+        # Add a format to the existing ones: entries that are read now keep their meaning.
         formats: Written = (*now, written) if in_time else written
         try:
             yield f"format = {_toml(formats)}", replace(attribute, format=formats)
@@ -130,7 +130,7 @@ def _toml(formats: "Written") -> str:
 
 
 def _spellings(attribute: "Values | Points", texts: Sequence[str]) -> "Iterator[tuple[str, Spelling]]":
-    """Blanks and capitals first; and beside what they mend, further names for what is left."""
+    # Blanks and capitals first; then aliases for the entries that these do not help.
     from dxprivacy.errors import PolicyError
     from dxprivacy.universe.reading.spelling import Spelling
 
@@ -155,7 +155,7 @@ def _spellings(attribute: "Values | Points", texts: Sequence[str]) -> "Iterator[
 
 
 def _close(attribute: "Values | Points", texts: Sequence[str]) -> dict[str, list[str]]:
-    """Entries that look like one listed value, and like no other."""
+    # Entries that resemble exactly one listed value.
     bare = {value: _bare(value) for value in attribute.texts[:2_000]}
     found: dict[str, list[str]] = {}
     for text in [text for text in texts if "\ufffd" not in text][: 5 * _MOST_ALIASES]:
@@ -169,7 +169,7 @@ def _close(attribute: "Values | Points", texts: Sequence[str]) -> dict[str, list
 
 
 def _bare(text: str) -> str:
-    """Letters and digits alone, small."""
+    # Letters and digits only, in lower case.
     return re.sub(r"[\W_]+", "", text).lower()
 
 

@@ -47,7 +47,7 @@ def page(command: click.Command, context: click.Context, name: str) -> str:
 
 
 def description(text: str) -> list[str]:
-    """Paragraphs are filled; those behind click's mark for keeping lines keep them."""
+    """Return paragraphs, filled except after the mark of click for keeping lines."""
     lines: list[str] = []
     for paragraph in re.split(r"\n\s*\n", text.strip()):
         kept = paragraph.lstrip().startswith("\b")

@@ -1,4 +1,4 @@
-"""Options of every command that counts records: at what pace answers leave, and what may reach the disk."""
+"""Options that several commands share: timing quantization, spilling, file formats, SQL, `--solve` and `--ledger`."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def people_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def assumed_records(universe: "Universe", n_records: int | None, people: int | None) -> int | None:
-    """How many records errors are for, without data."""
+    """Return the number of records for which errors are planned, without data."""
     from dxprivacy.errors import UsageError
 
     if people is None:
@@ -70,7 +70,7 @@ def assumed_records(universe: "Universe", n_records: int | None, people: int | N
 
 
 def number_words(release: "Released") -> str:
-    """How many there are, where that is public."""
+    """Return the public number of records or people as text."""
     from dxprivacy.releases.guarantee import without_key
 
     people = release.facts.get("people")
@@ -79,19 +79,23 @@ def number_words(release: "Released") -> str:
     return "n is private" if release.records is None else f"n = {release.records:,} (public)"
 
 
-# -- Options of `dxp init` that declare how a file is written; they go into the policy, and nothing is guessed ---------
+# -- Options of `dxp init` that declare the format of a file; they go into the policy, and nothing is guessed ----------
 
 
 _OPTIONS = (
-    click.option("--delimiter", metavar="CHARACTER", help='What stands between fields: ";", "|", or "tab".'),
-    click.option("--encoding", metavar="NAME", help="How letters are written: cp1252, latin-1, utf-16 …; else UTF-8."),
-    click.option("--decimal-comma", is_flag=True, help="Numbers are written like 1.234,5; the policy shows how."),
-    click.option("--date-format", metavar="FORMAT", help='Dates are written so: "%d.%m.%Y".'),
+    click.option("--delimiter", metavar="CHARACTER", help='The separator of fields: ";", "|", or "tab".'),
+    click.option(
+        "--encoding", metavar="NAME", help="The character encoding: cp1252, latin-1, utf-16 …; otherwise UTF-8."
+    ),
+    click.option("--decimal-comma", is_flag=True, help="Numbers are written like 1.234,5; the policy declares it."),
+    click.option("--date-format", metavar="FORMAT", help='The format of dates, such as "%d.%m.%Y".'),
     click.option("--no-header", is_flag=True, help="The first line is a record; needs --columns, as no row is read."),
-    click.option("--columns", metavar="NAMES", help="What the columns are called, in order: name,age,city."),
-    click.option("--line-breaks", is_flag=True, help="Quoted fields may go on in the next line."),
-    click.option("--rows-are-records", is_flag=True, help="Of a view of a server: each row comes from one record."),
-    click.option("--row-security-role", metavar="ROLE", help="Of a server: the records are the rows that it sees."),
+    click.option("--columns", metavar="NAMES", help="The names of the columns, in order: name,age,city."),
+    click.option("--line-breaks", is_flag=True, help="Quoted fields may contain line breaks."),
+    click.option("--rows-are-records", is_flag=True, help="For a view of a server: each row comes from one record."),
+    click.option(
+        "--row-security-role", metavar="ROLE", help="For a server: this role defines which rows are the records."
+    ),
 )
 
 
@@ -116,7 +120,7 @@ def written(
     rows_are_records: bool,
     row_security_role: str | None,
 ) -> "WrittenPolicy":
-    """What the options declare."""
+    """Return the file format that the options declare."""
     from dxprivacy.errors import PolicyError, UsageError
     from dxprivacy.policy.skeleton import WrittenPolicy
     from dxprivacy.policy.tables.file_table import known_encoding, why_no_delimiter
@@ -158,7 +162,7 @@ _MARK = "@"
 
 
 def sql_files(queries: Iterable[str]) -> list[Path]:
-    """The files that some of the queries name.
+    """Return the files that queries name with @.
 
     >>> [str(path) for path in sql_files(["SELECT COUNT(*) FROM people", "@query.sql"])]
     ['query.sql']
@@ -167,7 +171,7 @@ def sql_files(queries: Iterable[str]) -> list[Path]:
 
 
 def sql_texts(queries: Iterable[str]) -> list[str]:
-    """The queries themselves.
+    """Return the texts of the queries.
 
     >>> sql_texts(["SELECT COUNT(*) FROM people"])
     ['SELECT COUNT(*) FROM people']
@@ -194,7 +198,7 @@ def _read(path: Path) -> str:
 
 @dataclass(frozen=True)
 class SolvedOption:
-    """What was found, and the plan that is shown and written: one of the policy as it is."""
+    """The result of a search, and the plan that is shown and written; it is under the unchanged policy."""
 
     of: str
     solved: "Solved[Plan]"
@@ -220,7 +224,7 @@ class SolvedOption:
 
 
 def require_solvable(solve: str, *, compare: bool) -> None:
-    """Refuse options that mean something else."""
+    """Refuse options that contradict --solve."""
     from dxprivacy.errors import UsageError
 
     given = click.get_current_context().get_parameter_source("budget")
@@ -231,7 +235,7 @@ def require_solvable(solve: str, *, compare: bool) -> None:
 
 
 def solution(solve: str, make: "Callable[[Metric, object], Plan]", metric: "Metric", budget: object) -> SolvedOption:
-    """Plan until it is found; the policy is the curator's, and is never changed."""
+    """Search by planning repeatedly; the policy is never changed."""
     from dxprivacy.mechanisms.linear.planning.budget_remedies import least_budget, least_factor
     from dxprivacy.metrics import scaled
 
@@ -243,7 +247,7 @@ def solution(solve: str, make: "Callable[[Metric, object], Plan]", metric: "Metr
     return SolvedOption(solve, solved, now)
 
 
-# -- `--ledger` without data: what still fits beside everything that was released, and the budget to ask for -----------
+# -- `--ledger` without data: the largest budget that still fits -------------------------------------------------------
 
 
 T = TypeVar("T")
@@ -252,7 +256,7 @@ T = TypeVar("T")
 def fitting(
     make: Callable[[Fraction], T], planned: "Callable[[T], Planned[Any]]", budget: str, policy: "Policy", ledger: Path
 ) -> T:
-    """What is planned with the largest budget, up to the given one, that fits; no ledger is started for it."""
+    """Plan with the largest budget, up to the given one, that fits the ledger; creates no ledger."""
     from dxprivacy.ledger import Ledger
     from dxprivacy.mechanisms.fit_budget import largest_fitting_plan
     from dxprivacy.privacy.repair import parse_budget
@@ -263,7 +267,7 @@ def fitting(
 
 
 def budget_text(budget: Fraction) -> str:
-    """A budget as the command line takes it.
+    """Return a budget as the command line takes it.
 
     >>> budget_text(Fraction(123, 10000)), budget_text(Fraction(1, 10))
     ('1.23%', '10%')
@@ -272,7 +276,7 @@ def budget_text(budget: Fraction) -> str:
 
 
 def fits_line(planned: "Planned[Any]", budget: str, ledger: Path) -> str:
-    """That it fits, and whether less had to be taken for that."""
+    """State that a plan fits, and whether its budget was reduced."""
     from dxprivacy.privacy.repair import parse_budget
     from dxprivacy.wording import percent, tag
 

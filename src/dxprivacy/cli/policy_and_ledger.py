@@ -1,7 +1,7 @@
-"""Who decides over a release: the policy and the ledger that the curator names, and nothing that stands in a plan.
+"""Find the policy and the ledger that decide over a release: those that the curator names, never the plan.
 
-A plan, a query and a file of queries are written by whoever asks.  They carry digests, which must match; which
-policy is kept and which ledger pays is said on the command line alone (docs/trust.md).
+Plans, queries and files of queries are untrusted.  They carry digests, which must match.  The policy and the ledger are
+named on the command line only (docs/trust.md).
 """
 
 import os
@@ -28,7 +28,7 @@ _GOOD = tag("good", "✓")
 
 @dataclass(frozen=True)
 class Deciding:
-    """The policy in force, where it came from (None: from the ledger itself), and the ledger."""
+    """The policy, its file (None: it was read from the ledger), and the ledger."""
 
     policy: "Policy"
     file: Path | None
@@ -37,18 +37,18 @@ class Deciding:
 
     @property
     def words(self) -> str:
-        """The line that says which policy is kept."""
+        """The line that names the policy."""
         named = f"as {self.ledger} holds it" if self.file is None else str(self.file)
         return f"{_GOOD} policy    {named} · {self.policy.digest[:8]}"
 
     @property
     def options(self) -> "tuple[str | Path, ...]":
-        """What `dxp ledger LEDGER` needs besides, to show this ledger."""
+        """Further arguments that `dxp ledger LEDGER` needs to show this ledger."""
         beside = self.file is None or self.file == self.ledger.parent / "policy.toml"
         return () if beside else ("--policy", self.file or "")
 
     def open(self, data: tuple[str, ...], counting: CountOptions) -> "Session":
-        """The session; what a new ledger means is said before anything is counted."""
+        """Open the session; warn about a new ledger before anything is counted."""
         from dxprivacy.cli.terminal import show
         from dxprivacy.session import Session
 
@@ -68,15 +68,15 @@ class Deciding:
 
 
 def decide(policy: Path | None, ledger: Path | None, *, new_ledger: bool) -> Deciding:
-    """From the command line: `--policy` alone means `ledger.db` beside it, `--ledger` alone the version it holds."""
+    """Read the options: `--policy` alone means `ledger.db` next to it, `--ledger` alone the policy that it holds."""
     from dxprivacy.errors import LedgerError, UsageError
     from dxprivacy.ledger.journal import is_missing, no_ledger_yet
     from dxprivacy.policy import Policy
 
     if policy is None and ledger is None:
         raise UsageError(
-            "which policy is kept, and which ledger pays?",
-            details=["That is the curator's to say: nothing in a plan decides it."],
+            "name the policy and the ledger: `--policy FILE --ledger FILE`",
+            details=["The curator decides this: a plan cannot choose the policy or the ledger."],
             hints=_commands(),
         )
     book = ledger or (policy or Path()).parent / "ledger.db"
@@ -112,17 +112,17 @@ def starting_words(policy: Path, ledger: Path | None = None) -> tuple[str | Path
 
 
 def _commands() -> list[tuple[str, str]]:
-    """What to type: with the files that stand here, if they do."""
+    """Return hints with the files that exist here."""
     policy = Path("policy.toml") if Path("policy.toml").is_file() else Path("POLICY.toml")
     ledger = Path("ledger.db") if Path("ledger.db").is_file() else Path("LEDGER.db")
     return [
-        (f"{command_line()} --policy {quoted(policy)}", "that policy, and ledger.db beside it"),
+        (f"{command_line()} --policy {quoted(policy)}", "that policy, and ledger.db next to it"),
         (f"{command_line()} --ledger {quoted(ledger)}", "that ledger, and the policy that it holds"),
     ]
 
 
 def _require_own(book: Path) -> None:
-    """A ledger that nobody named must not be somebody else's, nor a link of theirs: they could have put it there."""
+    """Refuse a default ledger that belongs to another user, or is a link of theirs: they could have planted it."""
     from dxprivacy.errors import LedgerError
 
     owners = set()
@@ -137,11 +137,11 @@ def _require_own(book: Path) -> None:
         )
 
 
-# -- Budget is not spent on uninformative answers, unless somebody says so ------------------------------------
+# -- Budget is not spent on uninformative answers without `--anyway` ---------------------------------------------------
 
 
 def require_worth(warning: str, command: str, *, anyway: bool, recorded: Callable[[], bool]) -> None:
-    """Ask on a terminal, refuse elsewhere; what stands in the ledger already costs nothing, and is not asked about.
+    """Ask on a terminal, refuse elsewhere; answers that the ledger holds already cost nothing and are not asked about.
 
     `command` is the one that takes a larger budget.
     """
@@ -153,11 +153,11 @@ def require_worth(warning: str, command: str, *, anyway: bool, recorded: Callabl
         return
     if sys.stdin.isatty() and sys.stderr.isatty():
         show([tag("warn", f"! {warning}")], err=True)
-        if click.confirm("Spend the budget on it all the same?", default=False, err=True):
+        if click.confirm("Spend the budget anyway?", default=False, err=True):
             return
-        raise UsageError("left undone; nothing spent, no data read")
+        raise UsageError("canceled; nothing spent, no data read")
     hints = [
-        (f"{command_line()} --anyway", "spends the budget all the same"),
+        (f"{command_line()} --anyway", "spends the budget anyway"),
         (f"dxp {command} … --budget 50%", "a larger budget has less noise; fewer or coarser queries, too"),
         ("dxp check POLICY.toml", "names places that nearly coincide"),
     ]
@@ -165,7 +165,7 @@ def require_worth(warning: str, command: str, *, anyway: bool, recorded: Callabl
 
 
 def left_line(left: float) -> str:
-    """What is certain to be left of every pair's ε."""
+    """Return the line on the fraction of every pair's ε that is certain to be left."""
     from dxprivacy.wording import percent
 
     if left < 0.0005:

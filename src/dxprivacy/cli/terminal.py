@@ -1,4 +1,4 @@
-"""The terminal: one accent, dim asides, and marks that carry the meaning without color."""
+"""Terminal output: one accent color, dim remarks, and marks that carry the meaning without color."""
 
 import errno
 import json
@@ -26,9 +26,9 @@ _ASCII = str.maketrans(
 
 
 def paint(text: str, stream: TextIO) -> str:
-    """One line: tags become colors where the stream shows them, and vanish elsewhere; ASCII where nothing else goes.
+    """Render one line: tags become colors if the stream shows them, else vanish; ASCII if the stream needs it.
 
-    Names and values come from files: whatever in them could steer a terminal or begin a line is made visible instead.
+    Names and values come from files: characters that could control a terminal or start a line are made visible.
     """
     text = one_line(text)
     color = stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
@@ -51,9 +51,9 @@ class OutputLost(UsageError):
 
 
 def show(lines: Iterable[str], *, err: bool = False, done: Sequence[str] = ()) -> None:
-    """Print a page; to stderr where stdout is for machines.
+    """Print lines; to stderr if stdout is for machines.
 
-    `done` says what was written and spent before, for users who do not see the page because standard output fails.
+    `done` states what was written and spent before, for users who do not see the lines because stdout fails.
     """
     if err:
         with suppress(OSError):  # nothing else depends on whether standard error can be written
@@ -84,7 +84,7 @@ def _standard_output(done: Sequence[str]) -> Iterator[None]:
 
 
 def done_lines(written: Sequence[Path], entries: Sequence[int], book: Path, *, replayed: bool) -> list[str]:
-    """What a command has written and spent by the time it shows its page."""
+    """Return what a command has written and spent when it shows its lines."""
     files = f"Files are written: {' · '.join(map(str, written))}." if written else "No file was written."
     where = f"{numbered(entries)} in {book}" if entries else ""
     spent = "Nothing was spent." if replayed or not entries else f"The cost is spent: {where}."
@@ -93,15 +93,15 @@ def done_lines(written: Sequence[Path], entries: Sequence[int], book: Path, *, r
 
 
 def next_step(command: str, *words: str | Path) -> str:
-    """The last line of a page: the next command, ready to be pasted.
+    """Return the last line: the next command, ready to be pasted.
 
-    `command` is ours; every other word is quoted, whoever wrote it.
+    `command` is ours; every other word is quoted.
     """
     return f"{tag('dim', 'Next:')} {' '.join([command, *map(quoted, words)])}"
 
 
 def show_json(data: Any, *, done: Sequence[str] = ()) -> None:
-    """Print the same fields for machines; `done` as in `show`."""
+    """Print the same fields as JSON; `done` as in `show`."""
     text = json_text(data, allow_nan=False)
     with _standard_output(done):
         if not _can_show(text, sys.stdout):
@@ -110,7 +110,7 @@ def show_json(data: Any, *, done: Sequence[str] = ()) -> None:
 
 
 def show_error(error: DxError, *, as_json: bool) -> None:
-    """One clear message on stderr, or JSON on stdout; on stderr too where stdout is lost."""
+    """Print one message on stderr, or JSON on stdout; on stderr, too, if stdout fails."""
     if as_json and not isinstance(error, OutputLost):
         with suppress(OutputLost):
             show_json(error.to_dict())
@@ -137,7 +137,7 @@ def show_error(error: DxError, *, as_json: bool) -> None:
 
 @contextmanager
 def _told_once(what: str, after: float | None, done: threading.Event) -> Iterator[None]:
-    """One plain line if something takes so long; never where nobody says how long."""
+    """Print one plain line if work takes longer than `in_files` seconds; never without such a limit."""
 
     def tell() -> None:
         if not done.wait(after):
@@ -156,10 +156,10 @@ def _told_once(what: str, after: float | None, done: threading.Event) -> Iterato
 
 @contextmanager
 def working(what: str, *, after: float = 1.0, in_files: float | None = None) -> Iterator[Callable[[float | str], None]]:
-    """A sign of life on stderr for work over a second, and never about data.
+    """Show progress on stderr for work over a second, never about data.
 
-    Without a terminal it is silent, or for work that sees no data one line after `in_files` seconds.  Gives a function
-    that shows what it is told: words, or a gap, how far a plan's error is above the best at most.
+    Without a terminal it is silent, or, for work that sees no data, prints one line after `in_files` seconds.  Yields a
+    function that shows news: text, or the gap (upper bound on the excess of a plan's error over the best).
     """
     shown = [what]
 

@@ -98,7 +98,7 @@ def test_a_plan_that_cannot_be_written_says_so(town, dxp):
 @pytest.mark.parametrize("record", ["age", "=5", "age=4,age=5", ""])
 def test_a_record_is_written_as_attribute_and_value(town, dxp, planned, record):
     dxp("release", planned("count by sex").name, "--data", "people.csv", *CURATOR).fine()
-    refused(dxp("ledger", "ledger.db", "--between", record, "age=5"), 2, "is no record", "age=64")
+    refused(dxp("ledger", "ledger.db", "--between", record, "age=5"), 2, "is not a record", "age=64")
 
 
 # -- 3: policy ---------------------------------------------------------------------------------------------------------

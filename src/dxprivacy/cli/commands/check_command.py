@@ -46,15 +46,15 @@ def command(
 ) -> None:
     """Explain a policy: its possible records, the strictest and loosest pair of each attribute, and warnings.
 
-    Two records of a pair can be told apart by ε at most, over all releases ever: the odds between them move by at
-    most the factor e^ε. Reads the policy and the points file that it names; no data.
+    Two records of a pair are distinguishable by at most ε, over all releases ever: the odds between them change
+    by a factor of at most e^ε. Reads the policy and the points file that it names; no data.
 
     \b
     A policy:   title = "Household survey 2026"
                 dataset = "household-2026"         # the ledger is bound to it
                 [attributes.sex]
                 values = ["M", "F"]
-                epsilon = 1.0                      # telling M from F may cost at most 1
+                epsilon = 1.0                      # M and F: privacy loss at most 1
                 [attributes.age]
                 integers = [0, 120]
                 epsilon = 0.5
@@ -90,7 +90,7 @@ def command(
 
 
 def _fit(policy: "Policy", data: tuple[str, ...]) -> list[str]:
-    """Whether columns fit, by their names and types; and whether one of those that are not read looks like a key."""
+    # Whether columns fit, by names and types, and whether an unread column looks like a key.
     from dxprivacy.cli.commands.init_command import key_lines, kind_of
     from dxprivacy.engines import open_data
 
@@ -110,7 +110,7 @@ def _fit(policy: "Policy", data: tuple[str, ...]) -> list[str]:
 
 
 def _key_notes(source: "Source", people: "People") -> list[str]:
-    """What the key columns of the rows, and of the table of people, mean where they hold numbers."""
+    # Notes on key columns of numbers, of the rows and of the table of people.
     from dxprivacy.engines.beside_people import key_columns
     from dxprivacy.engines.fit import key_notes
     from dxprivacy.wording import wrap
@@ -120,7 +120,7 @@ def _key_notes(source: "Source", people: "People") -> list[str]:
 
 
 def _require_page(policy: Path, other: Path | None) -> None:
-    """Before any work."""
+    # Checked before any work.
     from dxprivacy.cli.given_files import require_pages
     from dxprivacy.errors import UsageError
     from dxprivacy.wording import quoted
@@ -140,7 +140,7 @@ def _write_page(policy: "Policy", file: Path) -> Path:
 
 
 def _compare(policy: Path, other: Path, listing: str | None, as_json: bool) -> None:
-    """From one policy to another: distances first, then what that does to tables of counts."""
+    # Compare two policies: distances first, then the effect on tables of counts.
     from dataclasses import replace
 
     from dxprivacy.cli.terminal import next_step, show, show_json, working
@@ -165,7 +165,7 @@ def _compare(policy: Path, other: Path, listing: str | None, as_json: bool) -> N
 
 
 def first_query(universe: "Universe") -> str:
-    """A query that can be asked at once: by the first attribute, or by what groups its places."""
+    """A query that works at once: by the first attribute, or by the property that groups its places."""
     first = universe.attributes[0]
     groups = {fact.name: len(set(fact.entries)) for fact in first.properties.values() if fact.numbers is None}
     several = {name: count for name, count in groups.items() if 1 < count < first.listed}

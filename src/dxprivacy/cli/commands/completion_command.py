@@ -8,7 +8,7 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.command("completion")
 @click.argument("shell", type=click.Choice(_SHELLS))
 def command(shell: str) -> None:
-    """Print what makes the Tab key complete commands, options and file names in your shell.
+    """Print the shell code that completes commands, options and file names with Tab.
 
     \b
     Examples: dxp completion bash > ~/.local/share/bash-completion/completions/dxp

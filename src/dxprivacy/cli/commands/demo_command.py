@@ -17,8 +17,9 @@ import click
 def command(folder: Path | None, overwrite: bool, as_json: bool) -> None:
     """A private release of simulated data, beside standard DP.
 
-    20,000 simulated respondents live in US places. Two homes may be told apart by at most ε = 1 per 100 km. The demo
-    plans, reserves, counts and answers for real, and shows what standard differential privacy would have said.
+    20,000 simulated respondents live in US places. Two homes may be distinguishable by at most ε = 1 per 100 km. The
+    demo plans, reserves, counts and answers for real, and shows the answers of standard differential privacy next to
+    it.
 
     \b
     Examples: dxp demo

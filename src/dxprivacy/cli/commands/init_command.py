@@ -39,15 +39,15 @@ _KINDS = {
     "--public",
     metavar="COLUMN",
     multiple=True,
-    help="You declare that it may be known which values occur in this column: they are read and listed.",
+    help="Declares that the occurring values of this column are public: they are read and listed.",
 )
 @click.option(
     "--key",
     metavar="COLUMN",
     multiple=True,
-    help="This column tells whose row it is: people have several rows. Several times for a key of several columns.",
+    help="This column identifies the person: people have several rows. Repeat it for a key of several columns.",
 )
-@click.option("--header", is_flag=True, help="The first line names the columns, even where it looks like a record.")
+@click.option("--header", is_flag=True, help="The first line names the columns, even if it looks like a record.")
 @file_options
 @click.option("--overwrite", is_flag=True, help="Replace a policy that dxp init wrote there.")
 @click.option("--json", "as_json", is_flag=True, help="Columns and types for machines; writes nothing.")
@@ -63,12 +63,12 @@ def command(
 ) -> None:
     """Write a policy to fill in, from column names and types only.
 
-    No row is read: which values may occur, and how far they may be told apart, is yours to say. Every attribute is
-    commented out until you have said it. Only for columns named with --public are rows read, and their values listed;
-    the policy says so.
+    No row is read: you declare which values may occur, and how distinguishable they may be. Every attribute is
+    commented out until you do. Rows are read only for columns named with --public, whose values are listed; the policy
+    says so.
 
     A CSV file or a sheet must name its columns in its first line: one that looks like a record (numbers, dates, empty
-    or repeated names) is refused, and not shown. How a file is written is yours to say, too; the policy then says it.
+    or repeated names) is refused, and not shown. You also declare the format of a file; the policy records it.
 
     \b
     Examples: dxp init people.parquet
@@ -135,12 +135,12 @@ def command(
 
 
 def _called(data: str) -> str:
-    """A title to begin with: a file's name, or that of a server's table."""
+    # The default title: the name of the file or table.
     return data.rpartition("::")[2].rpartition(":")[2].rpartition("/")[2] if is_address(data) else Path(data).stem
 
 
 def _require_keys(where: str, columns: "list[Column]", key: tuple[str, ...], public: tuple[str, ...]) -> None:
-    """Refuse keys that are no columns, or no keys."""
+    # Refuse keys that are not columns, or that cannot be keys.
     from dxprivacy.engines.fit import check_keys, find_keys
     from dxprivacy.errors import UsageError
     from dxprivacy.universe.people import People
@@ -154,12 +154,12 @@ def _require_keys(where: str, columns: "list[Column]", key: tuple[str, ...], pub
 
 
 def kind_of(column: "Column") -> str:
-    """The kind of a column in a policy to fill in; empty where there is none."""
+    """The kind of a column in the new policy; empty if none fits."""
     return _KINDS.get(str(column.kind or ""), "")
 
 
 def key_lines(columns: list[tuple[str, str]], remedy: str) -> list[str]:
-    """A line where columns look like keys; nothing otherwise."""
+    """A warning if columns look like keys."""
     from dxprivacy.policy.skeleton import looks_like_key
     from dxprivacy.wording import short
 
@@ -173,7 +173,7 @@ def key_lines(columns: list[tuple[str, str]], remedy: str) -> list[str]:
 
 
 def _warnings(source: "Source") -> list[str]:
-    """What a header shows that is hardly meant: a file with semicolons would “succeed” with one column."""
+    # A warning about an odd header: a file with semicolons would be read as one column.
     lines = []
     for odd in _oddities(source):
         way = f"; try {odd.option}" if odd.value else ": nothing seems to stand between fields"

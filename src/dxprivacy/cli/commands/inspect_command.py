@@ -1,4 +1,4 @@
-"""`dxp inspect`: the one command that shows data, to the curator alone."""
+"""`dxp inspect`: the only command that shows data, for the curator."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,10 +31,10 @@ NOT_PRIVATE = "NOT PRIVATE, do not publish"
 def command(policy: Path, data: tuple[str, ...], as_json: bool) -> None:
     """Show which entries count as “other”, and why: for the curator, not for publication.
 
-    Rows with entries that fit no value of an attribute count as “other”; a release never tells how many there are.
-    Before you publish, look here: a misspelt value or a wrong format makes everybody “other”. This is the one command
-    that shows data. It asks no ledger and spends nothing, because nothing of it may leave the house. Lines that let
-    entries count are shown to be pasted into the policy; whether they are meant is yours to say.
+    Rows with entries that fit no value of an attribute count as “other”; a release does not report how many there are.
+    Look here before you publish: a misspelt value or a wrong format turns all rows into “other”. This is the only
+    command that shows data. It uses no ledger and spends nothing, because its output must not be published. It proposes
+    lines for the policy that let entries count; you decide whether they are right.
 
     \b
     Examples: dxp inspect policy.toml --data people.parquet
@@ -86,7 +86,7 @@ def _lines(attribute: "Attribute", others: "Others") -> list[str]:
 
 
 def _remedies(attribute: "Attribute", others: "Others") -> list[str]:
-    """What may be pasted into the attribute's table; each lets some of these entries count."""
+    # Lines to paste into the attribute's table; each lets some of these entries count.
     from dxprivacy.cli.inspect_remedies import remedies
     from dxprivacy.wording import plural
 
@@ -111,7 +111,7 @@ def _of_the_file(found: "list[Others]", encoding: str) -> list[str]:
 
 
 def _of_people(whose: "WhoseRows", universe: "Universe") -> list[str]:
-    """Whose rows they are, and what may be wrong with that."""
+    # The people, and problems with their keys.
     from dxprivacy.wording import plural
 
     people = universe.people
@@ -144,7 +144,7 @@ def _of_people(whose: "WhoseRows", universe: "Universe") -> list[str]:
 
 
 def _shown(entry: tuple[str | None, ...]) -> str:
-    """What is written, in quotes, so that blanks can be seen."""
+    # An entry in quotes, so that blanks can be seen.
     from dxprivacy.wording import short
 
     return ", ".join("(nothing)" if text is None else f"“{short(text, 60)}”" for text in entry)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "--allow-looser",
     "looser",
     is_flag=True,
-    help="With --adopt: also a version that lets people be told apart more easily.",
+    help="With --adopt: also a version that makes people more distinguishable.",
 )
 @click.option("--dry-run", is_flag=True, help="With --adopt: show what it would do, and write nothing.")
 @click.option("--receipt", type=int, metavar="N", help="A short text about entry N, to keep with the publication.")
@@ -48,11 +48,11 @@ def command(
 ) -> None:
     """What was spent and what is left, pair by pair. Checks the chain first.
 
-    The ledger lists every release, how much of its most used pair's ε it took, and what is left for the worst pair of
-    each attribute. --between tells how far two records can be told apart by everything released so far; attributes
-    that neither record names are alike in both. --adopt makes the ledger follow a new version of the policy: past
-    costs are carried over exactly, or the version is refused; a looser one needs a word more. A receipt or an export
-    needs no policy.
+    Lists every release, the fraction of the ε of its most used pair, and what is left for the worst pair of each
+    attribute. --between shows how distinguishable two records are by everything released so far; attributes that
+    neither record names are equal in both. --adopt makes the ledger follow a new version of the policy: past costs are
+    carried over exactly, or the version is refused; a looser one needs --allow-looser. A receipt or an export needs no
+    policy.
 
     \b
     Examples: dxp ledger ledger.db
@@ -100,7 +100,7 @@ def command(
 
 
 def _load(ledger: Path, policy: Path | None) -> "tuple[Path, Policy]":
-    """The policy: as named, else policy.toml beside the ledger, else the version that the ledger holds."""
+    # The policy: the named file, else policy.toml next to the ledger, else the version in the ledger.
     from dxprivacy.ledger.adoption import stored_policy
     from dxprivacy.policy import Policy
 
@@ -109,10 +109,7 @@ def _load(ledger: Path, policy: Path | None) -> "tuple[Path, Policy]":
 
 
 def _beside(ledger: Path) -> "tuple[Path, Policy, str]":
-    """The policy without anybody naming one, and what is said of a policy.toml that belongs to something else.
-
-    A file that nobody asked for may lie there for any reason: it stops nothing.
-    """
+    # The policy if no file is named, and a remark on a policy.toml of another dataset, which is ignored.
     from dxprivacy.errors import DxError
     from dxprivacy.ledger.adoption import stored_policy
     from dxprivacy.policy import Policy
@@ -162,7 +159,7 @@ def _receipt(ledger: Path, entry: int, *, as_json: bool) -> None:
 
 
 def _adopt(ledger: Path, policy: Path | None, *, dry_run: bool, looser: bool, as_json: bool) -> None:
-    """Carry the costs; what the new version allows more or less is shown, also where it needs a word first."""
+    # Carry the costs over, and show what the new version allows more or less, also if it is refused as looser.
     from dxprivacy.cli.terminal import next_step, show, show_json, working
     from dxprivacy.ledger import Ledger
     from dxprivacy.ledger.adoption import LooserPolicy
@@ -191,7 +188,7 @@ def _adopt(ledger: Path, policy: Path | None, *, dry_run: bool, looser: bool, as
 
 
 def _changes(ledger: Path, new: "Policy", name: str) -> list[str]:
-    """What the new version allows more or less than the one that the ledger follows."""
+    # What the new version allows more or less than the current one.
     from dataclasses import replace
 
     from dxprivacy.errors import DxError
@@ -246,7 +243,7 @@ def _write_page(book: "Ledger", policy: "Policy", file: Path | None) -> Path:
 
 
 def _example(book: "Ledger") -> list[str]:
-    """The pair with the least left, as `--between` wants it."""
+    # The pair with the least left, in the form that `--between` takes.
     used = book.most_exhausted(1)
     pair = used[0].pair if used else (0, 1)
     a, b = (book.universe.record(cell) for cell in pair)
@@ -256,7 +253,7 @@ def _example(book: "Ledger") -> list[str]:
 
 
 def _record(text: str) -> dict[str, object]:
-    """`sex=F,age=64`; a comma that no `name=` follows belongs to the value: `home=Arlington, Virginia`."""
+    # `sex=F,age=64`; a comma without a following `name=` belongs to the value: `home=Arlington, Virginia`.
     from dxprivacy.errors import UsageError
 
     record: dict[str, object] = {}
@@ -265,6 +262,6 @@ def _record(text: str) -> dict[str, object]:
     for part in re.split(r",(?=[^,=]*=)", text):
         name, equals, value = part.partition("=")
         if not equals or not name.strip() or name.strip() in record:
-            raise UsageError(f"“{text}” is no record", hints=[("age=64", "attribute=value, several with commas")])
+            raise UsageError(f"“{text}” is not a record", hints=[("age=64", "attribute=value, several with commas")])
         record[name.strip()] = value.strip()
     return record

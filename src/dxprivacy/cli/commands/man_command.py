@@ -8,7 +8,7 @@ import click
 @click.command("man")
 @click.argument("folder", type=click.Path(path_type=Path))
 def command(folder: Path) -> None:
-    """Write manual pages into a folder: one of dxp, and one of each command.
+    """Write manual pages into a folder: one for dxp, and one for each command.
 
     \b
     Examples: dxp man ~/.local/share/man/man1     then: man dxp, man dxp-plan

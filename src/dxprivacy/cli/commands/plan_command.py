@@ -27,22 +27,22 @@ _PATIENCE = 2.0  # seconds without a word, where there is no terminal to turn on
 @click.option(
     "--n-records", type=click.IntRange(min=1), help="The number of records, which is published; means need it."
 )
-@click.option("--budget", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
+@click.option("--budget", default="10%", show_default=True, help="Fraction of every pair's ε to use, such as 25%.")
 @click.option(
     "--method",
     default="auto",
     show_default=True,
-    help="auto (the best of all), optimal, matrix, consistent, biased, psa, fill, by-table, same-scale or equal-split.",
+    help="auto (the best of all), optimal, matrix, k-norm, biased, psa, fill, by-table, same-scale or equal-split.",
 )
 @click.option(
     "--solve",
     type=click.Choice(["budget", "epsilon"]),
     help="Find what meets the targets: the least budget, or by how much every ε would have to grow.",
 )
-@click.option("--compare", is_flag=True, help="All methods side by side; writes no plan.")
+@click.option("--compare", is_flag=True, help="Compare all methods; writes no plan.")
 @click.option("--ledger", type=click.Path(path_type=Path), help="Plan inside what this ledger has left on every pair.")
-@click.option("--seconds", type=float, help="Stop looking for a better plan after so long; else when all was tried.")
-@click.option("--thorough", is_flag=True, help="Search longer for other counts that tell the answers better.")
+@click.option("--seconds", type=float, help="Stop searching for a better plan after this time.")
+@click.option("--thorough", is_flag=True, help="Search longer for a better strategy.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the errors: a .png, .svg, .html or .json file.")
 @click.option("--html", "as_page", is_flag=True, help="Also write plan-NAME.html: errors, reasons, budget, policy.")
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the plan [plan-NAME.json].")
@@ -72,9 +72,9 @@ def command(
 ) -> None:
     """How wrong would the answers be? Spends nothing, reads no data.
 
-    Prints for each answer its typical error, the width that covers 95 % of the noise, what standard differential
-    privacy would give, as strict and at our worst case, and the pair of records that limits it. Writes the plan, for
-    dxp release. Uninformative queries come first.
+    Prints for each answer its typical error, the width that covers 95 % of the noise, the error of standard
+    differential privacy at the strictest ε and at our worst-case ε, and the pair of records that limits it. Writes the
+    plan, for dxp release. Uninformative queries come first.
 
     \b
     Queries:  count | count people | table A | sum X | mean X | median X | quantile 0.9 of X
@@ -86,8 +86,8 @@ def command(
                 where sex=F and age=18..65         both ends included; state='New Jersey'|Ohio
                 where age>=30 and not sex=F        also or, of one attribute: age<18 or age>65
                 blur 2 | blur 20 km                soft borders between numbers or places: less noise
-                among B=y                        of a proportion: the records it is taken among
-                within 10                        good enough: what is left of the budget is kept
+                among B=y                          the records of which a proportion is taken
+                within 10                          a target: the rest of the budget is kept
                 weight 2                           more important than the others: less noise for it
     In a file:  [[query]]
                 text = "count by sex"          in words, or in fields:
@@ -227,7 +227,7 @@ def _write_page(
 
 
 def require_places(plot: Path | None, out: Path | None, *, as_page: bool = False, read: Sequence[Path] = ()) -> None:
-    """What could not be written, or must not be, is refused before anybody waits for it."""
+    """Outputs that could not or must not be written are refused before any work."""
     from dxprivacy.errors import UsageError
     from dxprivacy.formats.file_access import PAGE, PICTURES, PLAN, require_place
 
@@ -255,7 +255,7 @@ def require_places(plot: Path | None, out: Path | None, *, as_page: bool = False
 def _gathered(
     policy: Path, queries: tuple[str, ...], files: tuple[Path, ...], selects: tuple[str, ...], ledger: Path | None
 ) -> "tuple[Policy, list[object], SumCost | None]":
-    """The policy, what is asked, and what a ledger has recorded; planning never starts a ledger."""
+    # The policy, the queries, and the costs in a ledger; planning never creates a ledger.
     from dxprivacy.ledger import Ledger
     from dxprivacy.policy import Policy
     from dxprivacy.policy.query_files import load_queries

@@ -73,9 +73,9 @@ def command(
 ) -> None:
     """Reserve the budget, then answer a plan with exact noise.
 
-    The curator names the policy that is kept, or the ledger that pays and holds it; a plan decides neither, and must
-    have been made for that policy. The cost is written to the ledger before any noise is drawn. The same plan
-    again returns the stored release and costs nothing. Bad entries never stop a release: they count as “other”.
+    The curator names the policy, or the ledger that holds it; a plan chooses neither, and must have been made for that
+    policy. The cost is written to the ledger before any noise is drawn. The same plan again returns the stored
+    release and costs nothing. Bad entries never stop a release: they count as “other”.
 
     \b
     Examples: dxp release plan-7f3a.json --data people.parquet --policy policy.toml --new-ledger
@@ -146,7 +146,7 @@ def command(
 
 
 def _require_units(data: Any, deciding: "Deciding") -> None:
-    """No digest covers units: a ledger may hold others than the plan was made with, and answers would show them."""
+    # No digest covers units: the ledger may hold other units than the plan, and answers would show them.
     from dxprivacy.errors import LedgerError
 
     universe = data.get("universe")
@@ -161,7 +161,7 @@ def _require_units(data: Any, deciding: "Deciding") -> None:
 
 @dataclass(frozen=True)
 class _ReleaseFiles:
-    """What a release is written to; whatever keeps that from being done, the release itself is safe in the ledger."""
+    """The files of a release; if one cannot be written, the release is still stored in the ledger."""
 
     folder: Path | None
     stem: str
@@ -182,7 +182,7 @@ class _ReleaseFiles:
                 require_place(self.folder / f"{self.stem}{end}", kind, inputs=self.read, note=note)
 
     def write(self, release: "Release", plan: "Plan", policy: "Policy") -> list[Path]:
-        """All of them, the page last: it takes the longest to make."""
+        """Write all files, the page last: it takes longest."""
         from dxprivacy.formats.file_access import ANSWERS, DEPLOYMENT, GEOJSON, PAGE, RELEASE
         from dxprivacy.releases.deployment import deployment_text
 
@@ -207,7 +207,7 @@ class _ReleaseFiles:
 
 
 def _require_map(plan: "Plan", folder: Path | None) -> None:
-    """Before anything is spent: something must lie on the Earth."""
+    # Checked before anything is spent: some answer must lie on the Earth.
     from dxprivacy.errors import UsageError
     from dxprivacy.releases.geojson import NOWHERE, lies_somewhere
 

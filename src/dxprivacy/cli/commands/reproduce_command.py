@@ -54,7 +54,7 @@ def command(
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    """See `help` above: the list of figures is part of it."""
+    """The help text above includes the list of figures."""
     from dxprivacy.cli.given_files import require_folder_name
     from dxprivacy.cli.terminal import show, show_json
     from dxprivacy.paper.figures import chosen

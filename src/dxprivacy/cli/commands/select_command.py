@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "--permute-and-flip",
     "flip",
     is_flag=True,
-    help="Choose by permute-and-flip: the same cost, never further from the best.",
+    help="Select by permute-and-flip: the same cost, and never a worse distribution.",
 )
 @click.option(
     "--data",
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--anyway", is_flag=True, help="Release an uninformative selection, too.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for selection-NAME.json [here].")
 @counting_options
-@click.option("--request", default="", help="Choose again under this name, at the full cost.")
+@click.option("--request", default="", help="Select again under this name, at the full cost.")
 @click.option("--json", "as_json", is_flag=True, help="The same for machines; writes no file unless --out.")
 def command(
     policy: Path,
@@ -57,10 +57,10 @@ def command(
     request: str,
     as_json: bool,
 ) -> None:
-    """The most common value, a median, a quantile, good bin edges: chosen by the data, privately.
+    """Select the most common value, a median, a quantile, or bin edges by the data, privately.
 
     Without --data it shows how far from the best the selection may be; that spends nothing and reads nothing. With
-    --ledger it takes the largest budget, up to --budget, that fits what the ledger has left on every pair. With --data
+    --ledger it uses the largest budget, up to --budget, that fits what the ledger has left on every pair. With --data
     the cost is written to the ledger before any record is counted. The same selection again returns the stored one.
 
     \b
@@ -180,7 +180,7 @@ def _choose(
 
 
 def _head(outcome: "Outcome[SelectionRelease]", book: Path, counted: str) -> list[str]:
-    """What was done, step by step."""
+    # The steps that were done.
     good = tag("good", "✓")
     if outcome.replayed:
         return [f"{good} repeated  entry {outcome.entry} of {book}: chosen before, nothing spent"]

@@ -23,11 +23,12 @@ _GOOD = tag("good", "✓")
 @click.argument("queries", nargs=-1)
 @click.option("--queries", "files", multiple=True, type=click.Path(path_type=Path), help="A file of [[query]] queries.")
 @people_option
+@click.option("--n-records", type=click.IntRange(min=1), help="Without --data: the public number of records.")
 @click.option(
-    "--n-records", type=click.IntRange(min=1), help="Without --data: the number of records, which is published."
-)
-@click.option(
-    "--data", type=DATA, multiple=True, help="The data, as for dxp release. Without it, only what to expect is shown."
+    "--data",
+    type=DATA,
+    multiple=True,
+    help="The data, as for dxp release. Without it, only the expected quality is shown.",
 )
 @click.option("--ledger", type=click.Path(path_type=Path), help="The ledger [ledger.db beside the policy].")
 @click.option("--new-ledger", is_flag=True, help="Start the ledger: nothing was ever released from this data.")
@@ -35,18 +36,18 @@ _GOOD = tag("good", "✓")
     "--method",
     default="auto",
     show_default=True,
-    help="direct (noisy answers, then records that fit them), mwem (round by round), smalldb (a few records, chosen as "
+    help="direct (noisy answers, then records that fit them), mwem (in rounds), smalldb (a few records, selected as "
     "a whole), or auto: direct or mwem, whichever is expected to be better.",
 )
 @click.option("--budget", default="10%", show_default=True, help="Part of every pair's ε to use; the rest stays.")
-@click.option("--rounds", type=int, help="Of mwem: how many answers are measured.")
-@click.option("--passes", type=int, help="Of mwem: how often all measurements are gone through after each round.")
-@click.option("--records", type=click.IntRange(min=1), help="How many records to write [as many as there are].")
+@click.option("--rounds", type=int, help="For mwem: the number of measured answers.")
+@click.option("--passes", type=int, help="For mwem: passes over all measurements after each round.")
+@click.option("--records", type=click.IntRange(min=1), help="The number of records to write [as many as in the data].")
 @click.option("--anyway", is_flag=True, help="Make uninformative records, too.")
 @click.option("--out", type=click.Path(path_type=Path), help="A .csv, .tsv or .parquet file [synthetic-NAME.csv].")
 @click.option("--overwrite", is_flag=True, help="Replace synthetic records that dxp wrote there before.")
 @counting_options
-@click.option("--request", default="", help="Do the same again under this name, at its full cost.")
+@click.option("--request", default="", help="Repeat under this name, at the full cost.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the comparison: a .png, .svg, .html or .json file.")
 @click.option("--all", "everything", is_flag=True, help="Show every answer.")
 @click.option("--json", "as_json", is_flag=True, help="The same for machines; writes no file unless --out.")
@@ -76,12 +77,12 @@ def command(
 ) -> None:
     """Synthetic records that answer your queries nearly as the data does.
 
-    Without --data it says which method it expects to be better for these queries, spends nothing and reads no data.
-    With --ledger it then takes the largest budget, up to --budget, that fits what the ledger has left on every pair.
-    With it, the cost is reserved before any noise is drawn, and the records are written with a report that compares
-    their answers with the released ones. The same command again gives the same records and costs nothing.
+    Without --data it shows which method is expected to be better for these queries; it spends nothing and reads no
+    data. With --ledger it then uses the largest budget, up to --budget, that fits what the ledger has left on every
+    pair. With --data, the cost is reserved before any noise is drawn, and the records are written with a report that
+    compares their answers with the released ones. The same command again gives the same records and costs nothing.
 
-    Only what you ask for is kept: records may answer other queries wrongly. Queries are those of dxp plan.
+    Only these queries are preserved: records may answer other queries wrongly. Queries are those of dxp plan.
 
     \b
     Examples: dxp synth policy.toml "marginals 2" --n-records 20000
@@ -142,7 +143,7 @@ def _look_ahead(
     *,
     as_json: bool,
 ) -> None:
-    """What to expect, without data."""
+    # The expected quality, without data.
     from dxprivacy.cli.options import budget_text, fits_line, fitting
     from dxprivacy.cli.policy_and_ledger import starting_words
     from dxprivacy.cli.terminal import next_step, show, show_json, working
@@ -191,7 +192,7 @@ def _make(
     as_json: bool,
     counting: CountOptions,
 ) -> None:
-    """Reserve, make, write, compare."""
+    # Reserve, make, write, compare.
     from dxprivacy.cli.policy_and_ledger import left_line, require_worth
     from dxprivacy.cli.terminal import done_lines, next_step, show, show_json, working
     from dxprivacy.output.text.release_text import guarantee_lines
@@ -223,7 +224,7 @@ def _make(
         return
     head = [deciding.words, *_steps(made, book, counted)]
     head += [f"{_GOOD} written   {' · '.join(str(file) for file in written)}", left_line(left), ""]
-    caution = "Synthetic records are nobody’s. They keep what was asked; other queries they may answer wrongly."
+    caution = "Synthetic records belong to no person. They preserve these queries and may answer others wrongly."
     lines = report_lines(made.report, everything=everything, file=str(places.report(made.name)))
     lines += [f"  {tag('dim', caution)}", "", *guarantee_lines(made.guarantee)]
     last = [next_step("dxp ledger", book, *deciding.options)]
@@ -233,7 +234,7 @@ def _make(
 
 
 def _steps(made: "Synthesis", book: Path, counted: str) -> list[str]:
-    """What was done."""
+    # The steps that were done.
     from dxprivacy.wording import plural
 
     number = f"{_GOOD} made      {plural(made.records.number, 'record')} by {made.method}"
@@ -253,7 +254,7 @@ def _steps(made: "Synthesis", book: Path, counted: str) -> list[str]:
 
 
 class _PlaceColumns:
-    """Where records, report, release and picture go."""
+    """The files of records, report, release and picture."""
 
     def __init__(self, out: Path | None, plot: Path | None, *, overwrite: bool, written: bool) -> None:
         self.out, self.plot, self.overwrite, self.written = out, plot, overwrite, written
@@ -272,7 +273,7 @@ class _PlaceColumns:
             require_places(self.plot, None, read=self.read)
 
     def require_named(self, name: str) -> None:
-        """The same for what is called after the plan."""
+        """Check the files that are named after the plan."""
         from dxprivacy.formats.file_access import RELEASE, REPORT, require_place
 
         if self.written:
@@ -281,7 +282,7 @@ class _PlaceColumns:
             require_place(self.release(name), RELEASE, inputs=self.read, note=note)
 
     def write(self, made: "Synthesis") -> list[Path]:
-        """All files; what was released is in the ledger by now, whatever keeps them from being written."""
+        """Write all files; if one cannot be written, the release is still stored in the ledger."""
         from dxprivacy.formats.file_access import RELEASE, write_file
 
         out = []
@@ -298,15 +299,15 @@ class _PlaceColumns:
         return out
 
     def records(self, name: str) -> Path:
-        """The records' file."""
+        """The file of the records."""
         return self.out or Path(f"synthetic-{name}.csv")
 
     def report(self, name: str) -> Path:
-        """The report beside it."""
+        """The report next to it."""
         from dxprivacy.synthetic.synthetic_records import report_of
 
         return report_of(self.records(name))
 
     def release(self, name: str) -> Path:
-        """The release beside it."""
+        """The release next to it."""
         return self.records(name).with_name(f"release-{name}.json")

@@ -29,9 +29,9 @@ def command(file: Path, ledger: Path | None, as_json: bool) -> None:
 
     An independent program that shares no code with the planner recomputes digests, certificate, errors, intervals and
     guarantee; with --ledger also the chain, the file's entries, and that all entries together keep the policy. It needs
-    no policy file, no data, and writes nothing. What nothing in the file can confirm (titles, methods, comparisons with
-    standard DP, that the noise was really drawn) is named as not checked. docs/formats.md tells others how to write
-    their own.
+    no policy file and no data, and writes nothing. Facts that the file cannot confirm (titles, methods, comparisons
+    with standard DP, that the noise was really drawn) are listed as not checked. docs/formats.md describes how to write
+    an own verifier.
 
     \b
     Exit codes: 0 verified, 8 something does not hold, 9 undecided: too large here, or
