@@ -95,9 +95,9 @@ def test_it_is_planned_released_kept_and_read_back(known, session):
 
 
 def test_unknown_means_refuse(session):
-    with pytest.raises(QueryError, match="not something to ask"):
+    with pytest.raises(QueryError, match="not a query"):
         session.plan("beyond age")
-    with pytest.raises(QueryError, match="not something to ask"):
+    with pytest.raises(QueryError, match="not a query"):
         from_dict({"ask": "beyond", "of": "age"})
 
 

@@ -102,7 +102,7 @@ def test_queries_from_a_file_can_be_asked_with_others(tmp_path):
         ('[[query]]\ntext = "count"\nwithin = 3', 3, "“within” means nothing here"),
         ("[[query]]\ntext = 3", 2, "text is text"),
         ('[[query]]\ntext = ""', 2, "is empty"),
-        ('# one\n[[query]]\ntext = "count"\n\n[[query]]\ntext = "cuont"', 6, "“cuont” is not something to ask"),
+        ('# one\n[[query]]\ntext = "count"\n\n[[query]]\ntext = "cuont"', 6, "“cuont” is not a query"),
         ("[[query]]\ncount = yes", 2, "not valid TOML"),
         ("[[query]]\ncount = true\nwithin = 1e999", 3, "beyond the range"),
     ],

@@ -38,9 +38,9 @@ class Count(Query):
 
     def settled(self) -> "Count":
         if self.blur is not None and self.blur < 0:
-            raise QueryError("a blur is not negative", hints=[("blur 0", "borders as they are")])
+            raise QueryError("a blur must not be negative", hints=[("blur 0", "borders as they are")])
         if self.lengths and self.blur is None:
-            raise QueryError("a unit of length of what?", hints=[("blur 20 km", "soft borders between places")])
+            raise QueryError("a unit of length needs a blur", hints=[("blur 20 km", "soft borders between places")])
         return replace(self, blur=None, lengths="") if self.blur == 0 else self
 
     def places(self, universe: Universe) -> Reference | None:
@@ -81,7 +81,7 @@ class CountPeople(Query):
     def rows_on(self, universe: Universe) -> Workload:
         if universe.people is None:
             raise QueryError(
-                "people are counted where they may have several rows",
+                "count people needs [people] in the policy",
                 where=f"query “{self}”",
                 hints=[("count", "counts records"), ('[people] key = "patient"', "in the policy: whose row it is")],
             )

@@ -75,7 +75,7 @@ class Density(Query):
         """Return the number line; refuse places and values without an order."""
         ref = resolve(self.of, universe)
         if self.lengths:
-            what = f"{ref.name} is no place: km, m and miles lie between places"
+            what = f"{ref.name} has no places; km, m and miles are lengths between places"
             hints = [("width N", f"without a unit: in that of {ref.name}")]
             raise QueryError(what, where=f"query “{self}”", hints=hints)
         series = ref.fact is not None and ref.entry is not None

@@ -64,7 +64,7 @@ class Map:
         mine = np.flatnonzero(listed >= 0)
         inside[mine] = np.arange(len(mine))
         if attribute.coordinates.shape[1] != 2:
-            raise QueryError(f"{attribute.name} lies in no plane: a place has two coordinates there")
+            raise QueryError(f"{attribute.name} does not lie in a plane: its places need two coordinates")
         if not len(mine):
             raise QueryError(f"no place of {attribute.name} is left")
         found = cls(attribute, inside, width or Fraction(1), every or width or Fraction(1), earth)
@@ -72,7 +72,7 @@ class Map:
         longer = max(b - a for a, b in zip(low, high, strict=True))
         if not longer:
             raise QueryError(
-                f"the places of {attribute.name} that count lie at one spot: there is no map of it",
+                f"the places of {attribute.name} that count lie at one spot, so there is no map",
                 hints=[("count", "how many records there are")],
             )
         wide = width or longer / (_USUAL_CELLS // 2)
@@ -316,7 +316,7 @@ def require_few_cells(drawn: Map, groups: int, *, chosen: bool) -> None:
     if drawn.cells > most:
         each = f" in each of {groups:,} groups" if most < drawn.most_cells else ""
         raise TooLarge(
-            f"{drawn.cells:,} cells of {drawn.length(drawn.every)} are more than {most:,}{each}",
+            f"{drawn.cells:,} grid cells of {drawn.length(drawn.every)} are more than {most:,}{each}",
             hints=_wider_cells(drawn, groups, chosen=chosen),
         )
 
@@ -331,8 +331,8 @@ def too_many_parts(drawn: Map) -> str:
     """Return the message about too many parts."""
     places = int((drawn.inside >= 0).sum())
     return (
-        f"{places:,} places have something in {drawn.parts // places:,} cells each: these are {drawn.parts:,} parts, "
-        f"and more than {MOST_ENTRIES:,}"
+        f"{places:,} places reach {drawn.parts // places:,} grid cells each: these are {drawn.parts:,} parts, "
+        f"more than {MOST_ENTRIES:,}"
     )
 
 

@@ -184,9 +184,9 @@ class Quantiles(Query):
         if not self.at:
             raise QueryError("which quantile?", hints=[("quantile 0.25, 0.75 of age", "")])
         if len(set(self.at)) < len(self.at):
-            raise QueryError("a quantile is asked for once", hints=[("quantile 0.25, 0.75 of age", "")])
+            raise QueryError("a quantile is given twice", hints=[("quantile 0.25, 0.75 of age", "")])
         if self.width is not None and self.width < 0:
-            raise QueryError("a width is not negative", hints=[("width 0", "ranks as they are")])
+            raise QueryError("a width must not be negative", hints=[("width 0", "ranks as they are")])
         return self
 
     def line(self, universe: Universe) -> NumberLine:

@@ -120,7 +120,7 @@ class RatioOf(OfNumbers):
         found.leave_out_other(bottom.ref)
         if bottom.least <= 0:
             raise QueryError(
-                f"{bottom.ref.name} may be 0 or less: nothing can be divided by a sum of it",
+                f"{bottom.ref.name} may be 0 or less, so its sum cannot be a divisor",
                 where=f"query “{self}”",
                 hints=[(f"sum {self.of}", "and"), (f"sum {self.to}", "by themselves")],
             )

@@ -33,8 +33,8 @@ def soft_line(query: Query, found: Grouped) -> NumberLine:
         if line.tick:
             return line
     names = ", ".join(ref.name for ref in numbered)
-    what = "blur needs groups of numbers in an order, or a condition on some"
-    what = f"blur of which: {names}?" if len(numbered) > 1 else what
+    what = "blur needs groups of ordered numbers, or a condition on some"
+    what = f"blur is along one attribute, not several: {names}" if len(numbered) > 1 else what
     raise QueryError(what, where=f"query “{query}”", hints=[("count by age/10 blur 2", "for example")])
 
 

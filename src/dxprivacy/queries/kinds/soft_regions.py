@@ -40,7 +40,7 @@ def soft_places(query: Query, found: Grouped, lengths: str) -> Reference | None:
     axes = {ref.axis for ref in refs if isinstance(ref.attribute, Points) and ref.attribute.coordinates.shape[1] == 2}
     if lengths and len(axes) != 1:
         raise QueryError(
-            "km, m and miles lie between places, and groups of one attribute with places are needed here",
+            "km, m and miles are lengths between places; they need groups of one attribute with places",
             hints=[("count by state blur 20 km", "for example"), ("blur N", "without a unit, between numbers")],
         )
     if len(axes) != 1 or (numbered and not lengths):
@@ -123,12 +123,12 @@ def _borders(ref: Reference, blur: Fraction, lengths: str, groups: Ints) -> _Bor
     if borders.has_room:
         name = ref.attribute.label(int(np.flatnonzero(borders.groups == borders.without_any[0])[0]))
         raise QueryError(
-            f"a group that holds {name} is too small for soft borders of {drawn.length(drawn.width)}: nothing is "
-            "nearest to it",
+            f"a group that contains {name} is too small for soft borders of {drawn.length(drawn.width)}: no grid cell "
+            "is nearest to it",
             hints=hint((rounded(drawn.width / 2**k) for k in range(1, _TRIED)), "borders that are less soft"),
         )
     if drawn.cells > MOST_CELLS:
-        what = f"{drawn.cells:,} cells of {drawn.length(drawn.every)} are more than {MOST_CELLS:,}"
+        what = f"{drawn.cells:,} grid cells of {drawn.length(drawn.every)} are more than {MOST_CELLS:,}"
     else:
         what = too_many_parts(drawn)
     wider = larger(drawn.width, drawn.cells / MOST_CELLS, drawn.longer)
