@@ -78,7 +78,7 @@ def test_in_words_and_back(known):
 def test_in_a_file_of_queries(known):
     (asked,) = read_queries(AskFile.parse('[[query]]\nbeyond = "age"\nwithin = 30\n'), None).queries
     assert asked == Beyond("age", within=Fraction(30))
-    with pytest.raises(QueryError, match="nothing is asked here"):
+    with pytest.raises(QueryError, match=r"this \[\[query\]\] has no query"):
         read_queries(AskFile.parse('[[query]]\ntitle = "none"\n'), None)
 
 

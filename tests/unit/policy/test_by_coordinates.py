@@ -170,7 +170,7 @@ def test_grids_and_places_are_drawn(tmp_path):
         (GRID + 'column = "lat"\n', 9, "coordinates stand in two columns"),
         (GRID + "trim = true\n", 9, "cell: numbers, dates and times have blanks around them already"),
         (GRID + 'reach = "5 km"\n', 9, "“reach” means nothing here"),
-        (NEAREST + "fold_case = true\n", 8, "fold_case is about how ids are written"),
+        (NEAREST + "fold_case = true\n", 8, "fold_case is about the spelling of ids"),
         (NEAREST + "reach = 5\n", 8, "reach is '5'; a distance with its unit is needed"),
         (NEAREST + 'reach = "-5 km"\n', 8, "reach is '-5 km'"),
         (NEAREST.replace('coordinates = ["lat", "lon"]', 'reach = "5 km"'), 5, "reach is for places that are found"),
