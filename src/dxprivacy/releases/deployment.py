@@ -1,9 +1,9 @@
-"""What a release says of itself, in the fields of OpenDP's registry of deployments of differential privacy.
+"""Describe a release in the fields of OpenDP's registry of deployments of differential privacy.
 
 The fields are those of `schemas/deployments-schema.yaml` and of the template for entries in
-github.com/opendp/deployments-registry-data, as of its commit 057e5d8.  Everything here follows from the release; what
-only the curator knows is marked `FILL IN`.  Where the registry has a list of words to choose from, none is that,
-so that its own check refuses an entry that nobody has completed.
+github.com/opendp/deployments-registry-data, as of its commit 057e5d8.  Everything here follows from the release; facts
+that only the curator knows are marked `FILL IN`.  The registry's lists of allowed words do not contain `FILL IN`, so
+that its own check refuses an incomplete entry.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ _EXACT = (
 
 @dataclass(frozen=True)
 class DeploymentFacts:
-    """What kind of product it is, by which mechanism it was made, what of it has no noise, and how good it is."""
+    """The mechanism and utility of a product, its parts without noise, and its post-processing."""
 
     mechanism: str
     utility: str
@@ -36,7 +36,7 @@ class DeploymentFacts:
 def deployment_of(
     made: DeploymentFacts, facts: Mapping[str, Any], guarantee: Sequence[str], records: int | None
 ) -> dict[str, Any]:
-    """The record of a release.
+    """Return the registry's record of a release.
 
     >>> guarantee = ["If any one record …", "Added …", "In plain …"]
     >>> deployment_of(DeploymentFacts("noise", "good"), {}, guarantee, 5)["url_slug"]
@@ -130,7 +130,7 @@ def _metric(facts: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _one_epsilon(policy: Mapping[str, Any]) -> bool:
-    """Whether the policy gives one ε to all pairs: then it is what is commonly called pure DP."""
+    """Whether the policy gives one ε to all pairs, which is pure DP."""
     return ((policy.get("metric") or {}).get("spec") or {}).get("kind") == "constant"
 
 
@@ -158,7 +158,7 @@ def _sentences(parts: Sequence[str]) -> str:
 
 
 def deployment_text(record: Mapping[str, Any]) -> str:
-    """The record as YAML, whose texts are all quoted."""
+    """Write the record as YAML; all texts are quoted."""
     return "\n".join([BEGINNING, f"# {_ABOUT}", *_lines(record)]) + "\n"
 
 
@@ -178,4 +178,4 @@ def _lines(value: Any, before: str = "") -> list[str]:
 
 
 def _scalar(value: Any) -> str:
-    return json_text(value, indent=None)  # which is YAML, and holds nothing that steers a screen
+    return json_text(value, indent=None)  # JSON is YAML, and has no terminal control characters
