@@ -16,7 +16,7 @@ from dxprivacy.universe.people import MOST_PEOPLE, MOST_ROWS_EACH, ONE, OWN, Peo
 
 KEYS = ("neighbors", "epsilon_presence", "max_records", "max_people", "people")
 _ADD_REMOVE = "add-remove"
-_PRESENCE = ("epsilon_presence = 1.0", "how far it may show whether somebody is in the data at all")
+_PRESENCE = ("epsilon_presence = 1.0", "the ε between a record and its absence")
 _KEY = ('key = "patient"', 'the column with the person of each row; or several: ["site", "patient"]')
 
 
@@ -76,7 +76,7 @@ def neighbors_of(
     if of_people and (people is None or people.table is None):
         hints: list[Hint | str] = ["[people.table]", ('data = "patients.parquet"', "an entry for each person")]
         raise file.error(
-            f"{of_people[0]} is from a person, and there is no table of people",
+            f"{of_people[0]} is from a person, but the policy has no table of people",
             section=f"attributes.{of_people[0]}",
             key="from",
             hints=hints,

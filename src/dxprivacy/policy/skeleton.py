@@ -83,7 +83,7 @@ per = "…"                         # per = "7 days": ε 1 for every 7 days apar
     "instant": """\
 dates = ["…", "…"]                # the first and the last day that may occur, as ["2026-01-01", "2026-12-31"]
 # step = "1 month"                # weeks, months or years, with per = "1 year"; or weekdays = true, or hours = [0, 24]
-timezone = "UTC"                  # the zone whose days are meant
+timezone = "UTC"                  # the time zone of the days
 epsilon = 1.0
 per = "…"                         # per = "7 days": ε 1 for every 7 days apart
 """,
@@ -108,12 +108,12 @@ _PUBLIC = """\
 # Entries that no policy can list (empty ones, the word “other”) count as “other”.
 values = {values}
 declared_public = true
-epsilon = 1.0                     # how far answers may tell whose value is which
+epsilon = 1.0                     # the ε between any two of these values
 """
 _PLACES = """\
 [attributes.place]
 coordinates = {columns}
-grid = "…"                        # grid = "5 km": each row in a cell of the box; instead of grid and box,
+grid = "…"                        # grid = "5 km": each row in a grid cell of the box; instead of grid and box,
 box = ["…", "…", "…", "…"]        # points = "places.csv": at the nearest listed place.  South, west, north, east
 epsilon = 1.0
 per = "…"                         # per = "100 km": ε 1 for every 100 km apart
@@ -206,13 +206,13 @@ def _coordinates(names: Sequence[str]) -> tuple[str, str] | None:
 
 def _file_table(file: FileFormat) -> str:
     """Write `[file]`, as `policy.tables.file_table` reads it."""
-    lines = [("[file]", "how the data's lines are written; sheets and Parquet know it themselves")]
+    lines = [("[file]", "the format of the data's lines; sheets and Parquet need none")]
     if file.delimiter:
-        lines.append((f'delimiter = "{_escaped(file.delimiter)}"', "what stands between fields"))
+        lines.append((f'delimiter = "{_escaped(file.delimiter)}"', "the character between fields"))
     if file.encoding != PLAIN.encoding:
-        lines.append((f'encoding = "{file.encoding}"', "bytes that it does not know count as “other”"))
+        lines.append((f'encoding = "{file.encoding}"', "bytes that are invalid in it count as “other”"))
     if file.quoted_line_breaks:
-        lines.append(("quoted_line_breaks = true", "a quoted field may go on in the next line"))
+        lines.append(("quoted_line_breaks = true", "a quoted field may continue on the next line"))
     if not file.has_header:
         lines.append(("header = false", "the first line is a record; its columns are, in order:"))
     text = "".join(f"{line.ljust(33)} # {why}\n" for line, why in lines)

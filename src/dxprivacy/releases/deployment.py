@@ -18,8 +18,8 @@ BEGINNING = "# made by dxprivacy: an entry for the registry of deployments (Open
 _ABOUT = "What only the curator knows says FILL IN; all texts are Markdown."
 FILL_IN = "FILL IN"
 _EXACT = (
-    "noise is drawn in exact arithmetic from the operating system's entropy: no float touches data or noise. Rows are "
-    "counted whole, each by itself; an entry that does not fit counts as other."
+    "noise is drawn in exact arithmetic from the operating system's entropy: no float touches data or noise. Each row "
+    "is counted independently of all others; an invalid entry counts as other."
 )
 
 
@@ -30,7 +30,7 @@ class DeploymentFacts:
     mechanism: str
     utility: str
     unprotected: tuple[str, ...] = ()
-    post_processing: str = "None that is not said in the release."
+    post_processing: str = "None besides what the release states."
 
 
 def deployment_of(
@@ -104,8 +104,8 @@ def _implementation(made: DeploymentFacts, facts: Mapping[str, Any], ledger: Map
     proof = f" Certified for every pair of possible records (rule: {rule})." if rule else ""
     return {
         "preprocessing_and_hyperparameter_tuning": (
-            "The noise was planned from the policy and public numbers, before any record was read. What was looked at "
-            f"to write the policy: {FILL_IN}"
+            "The noise was planned from the policy and public numbers, before any record was read. Sources used to "
+            f"write the policy: {FILL_IN}"
         ),
         "mechanisms": escaped(f"{made.mechanism}; {_EXACT}{proof} {facts.get('software', '')}.")
         + f" Timing, platform, access control: {FILL_IN}",
@@ -118,8 +118,8 @@ def _implementation(made: DeploymentFacts, facts: Mapping[str, Any], ledger: Map
         "justification": FILL_IN,
         "utility": escaped(made.utility),
         "additional_information": escaped(
-            "d_X-privacy (metric differential privacy): how far any two records may be told apart is said by a policy. "
-            f"Policy {str(_metric(facts).get('digest', ''))[:16]}, plan {str(facts.get('request', ''))[:16]}; anybody "
+            "d_X-privacy (metric differential privacy): a policy limits the privacy loss of every two records. "
+            f"Policy {str(_metric(facts).get('digest', ''))[:16]}, plan {str(facts.get('request', ''))[:16]}; anyone "
             "can check the release with dxp verify."
         ),
     }
@@ -137,8 +137,8 @@ def _one_epsilon(policy: Mapping[str, Any]) -> bool:
 def _domain(facts: Mapping[str, Any]) -> str:
     attributes = (facts.get("universe") or {}).get("attributes") or []
     names = ", ".join(str(a.get("name", "")) for a in attributes if isinstance(a, Mapping))
-    told = f"Tables of records with the attributes {names}. " if names else "Tables of records. "
-    return escaped(f"{told}Every table that can be given; entries outside of the policy count as other.")
+    tables = f"Tables of records with the attributes {names}. " if names else "Tables of records. "
+    return escaped(f"{tables}All possible tables; entries outside of the policy count as other.")
 
 
 def _public(neighbors: str, units: int | None, facts: Mapping[str, Any]) -> list[str]:
@@ -149,8 +149,8 @@ def _public(neighbors: str, units: int | None, facts: Mapping[str, Any]) -> list
 
 
 def _many(ledger: Mapping[str, Any]) -> str:
-    told = escaped(f"Entry {ledger.get('entry', '?')} of the ledger of this dataset.")
-    return f"{told} The budget never resets: the ledger counts all releases ever. Plans for more: {FILL_IN}"
+    entry = escaped(f"Entry {ledger.get('entry', '?')} of the ledger of this dataset.")
+    return f"{entry} The budget never resets: the ledger counts all releases ever. Plans for more: {FILL_IN}"
 
 
 def _sentences(parts: Sequence[str]) -> str:

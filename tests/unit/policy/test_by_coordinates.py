@@ -167,7 +167,7 @@ def test_grids_and_places_are_drawn(tmp_path):
         (GRID.replace('["lat", "lon"]', '["lat"]'), 6, "coordinates names two columns"),
         (GRID.replace('["lat", "lon"]', '["lat", "lat"]'), 6, "coordinates names two columns"),
         (GRID.replace('coordinates = ["lat", "lon"]\n', ""), 3, "coordinates names two columns"),
-        (GRID + 'column = "lat"\n', 9, "coordinates stand in two columns"),
+        (GRID + 'column = "lat"\n', 9, "coordinates are in two columns"),
         (GRID + "trim = true\n", 9, "cell: numbers, dates and times have blanks around them already"),
         (GRID + 'reach = "5 km"\n', 9, "“reach” means nothing here"),
         (NEAREST + "fold_case = true\n", 8, "fold_case is about the spelling of ids"),

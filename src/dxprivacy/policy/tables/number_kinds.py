@@ -42,7 +42,7 @@ def two_columns(keys: Keys) -> tuple[str, str]:
         what = "coordinates names two columns: of latitudes and of longitudes, or of x and y"
         raise keys.error(what, "coordinates", [EXAMPLE])
     if "column" in keys:
-        what = "coordinates stand in two columns, which coordinates names; column means nothing here"
+        what = "coordinates are in two columns, which coordinates names; column means nothing here"
         raise keys.error(what, "column", [EXAMPLE])
     return given[0], given[1]
 
