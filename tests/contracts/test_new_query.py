@@ -78,7 +78,7 @@ def test_in_words_and_back(known):
 def test_in_a_file_of_queries(known):
     (asked,) = read_queries(AskFile.parse('[[query]]\nbeyond = "age"\nwithin = 30\n'), None).queries
     assert asked == Beyond("age", within=Fraction(30))
-    with pytest.raises(QueryError, match="nothing is asked here"):
+    with pytest.raises(QueryError, match=r"this \[\[query\]\] has no query"):
         read_queries(AskFile.parse('[[query]]\ntitle = "none"\n'), None)
 
 
@@ -95,9 +95,9 @@ def test_it_is_planned_released_kept_and_read_back(known, session):
 
 
 def test_unknown_means_refuse(session):
-    with pytest.raises(QueryError, match="not something to ask"):
+    with pytest.raises(QueryError, match="not a query"):
         session.plan("beyond age")
-    with pytest.raises(QueryError, match="not something to ask"):
+    with pytest.raises(QueryError, match="not a query"):
         from_dict({"ask": "beyond", "of": "age"})
 
 

@@ -168,11 +168,11 @@ def test_a_width_is_chosen_from_public_numbers(plane, earth):
         ("density home where side=X", "no value"),
         ("density sex width 1", "has no numbers in an order"),
         ("density home width 10 within 5 kg", "no unit"),
-        ("count blur 5 km", "km, m and miles lie between places"),
-        ("count by sex blur 5 km", "km, m and miles lie between places"),
+        ("count blur 5 km", "km, m and miles are lengths between places"),
+        ("count by sex blur 5 km", "km, m and miles are lengths between places"),
         ("count by side blur 500", "wider than the map"),
-        ("count by side blur -1", "not negative"),
-        ("count by sex blur 1", "blur needs groups of numbers in an order"),
+        ("count by side blur -1", "must not be negative"),
+        ("count by sex blur 1", "blur needs groups of ordered numbers"),
     ],
 )
 def test_what_has_no_meaning_is_refused(plane, query, reason):

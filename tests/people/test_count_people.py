@@ -237,7 +237,7 @@ def test_what_means_nothing_is_refused(other):
 
 def test_people_are_counted_under_people_only(tmp_path, data):
     plain = dx.Policy.parse(POLICY.replace('[people]\nkey = "patient"\nmax_rows = 3\n', ""))
-    with pytest.raises(QueryError, match="people are counted where they may have several rows"):
+    with pytest.raises(QueryError, match=r"count people needs .people. in the policy"):
         dx.plan(["count people"], plain.metric, n_records=10)
     policy = dx.Policy.parse(POLICY)
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session, pytest.raises(DxError):

@@ -1,4 +1,4 @@
-"""From the tables of a policy file to a universe and a metric.  Unknown means refuse."""
+"""Compile the tables of a policy file to a universe and a metric; unknown keys are refused."""
 
 import re
 from dataclasses import dataclass
@@ -40,20 +40,20 @@ class Compiled:
 
 
 def _of_people(file: PolicyFile, tables: Any) -> tuple[str, ...]:
-    """The attributes that stand in the table of people."""
+    """Return the attributes that are in the table of people."""
     found = []
     for name, table in tables.items() if isinstance(tables, dict) else ():
         if not isinstance(table, dict) or "from" not in table:
             continue
         if table["from"] not in ("person", "row"):
-            hints = [('from = "person"', "it stands in [people.table]"), ('from = "row"', "as usual: in the data")]
+            hints = [('from = "person"', "a column of [people.table]"), ('from = "row"', "a column of the data")]
             raise file.error("from is “person” or “row”", section=f"attributes.{name}", key="from", hints=hints)
         found += [name] if table["from"] == "person" else []
     return tuple(found)
 
 
 def _require_keys_unread(file: PolicyFile, universe: Universe, neighbors: Neighbors) -> None:
-    """A key tells who somebody is: it appears in no answer, so no attribute reads it."""
+    """Refuse attributes that read a column of the key, which identifies people and must not appear in answers."""
     keys = () if neighbors.people is None else neighbors.people.key
     second = None if neighbors.people is None else neighbors.people.table
     for attribute in universe.attributes:
@@ -61,7 +61,7 @@ def _require_keys_unread(file: PolicyFile, universe: Universe, neighbors: Neighb
         for column in attribute.reads:
             if column in keys_here:
                 raise file.error(
-                    f"{attribute.name} reads {column}, which is the key of people: no answer may tell it",
+                    f"{attribute.name} reads {column}, which is the key of people and must not appear in answers",
                     section=f"attributes.{attribute.name}",
                     hints=[("leave it out", "of the attributes"), ('key = "patient"', "another key, under [people]")],
                 )
@@ -71,9 +71,9 @@ _EXAMPLES = {"step": "step = 1000", "per": "per = 10"}
 
 
 def compile_policy(file: PolicyFile, *, whole_people: bool = False) -> Compiled:
-    """Check every key, build every attribute and its metric, and add them up.
+    """Check every key, build every attribute and its metric, and combine them.
 
-    Where people have several rows, distances are those of single rows; with `whole_people` as they are written.
+    If people have several rows, distances are those of single rows; with `whole_people`, as written.
     """
     top = file.tables
     file.only(top, _TOP, "")
@@ -121,7 +121,7 @@ def _text(file: PolicyFile, table: dict[str, Any], key: str) -> str:
 
 
 def _how(file: PolicyFile, combine: Any) -> str:
-    """How the attributes' distances are put together."""
+    """Read how the attributes' distances are combined: by sum or maximum."""
     if not isinstance(combine, dict):
         raise file.error("combine is a table", key="combine", hints=["[combine]", 'how = "sum"'])
     file.only(combine, ("how",), "combine")
@@ -147,8 +147,8 @@ def _attribute(file: PolicyFile, name: str, table: Any, rows_each: int) -> tuple
         raise file.error(
             f"“{name}” cannot be the name of an attribute",
             section=section,
-            details=("Names are asked for in queries, where / [ ] = | , and quotes have a meaning.",),
-            hints=[("[attributes.income]", "a plain name"), ('column = "inc/eur"', "for a column called otherwise")],
+            details=("Names are used in queries, where / [ ] = | , and quotes have a meaning.",),
+            hints=[("[attributes.income]", "a plain name"), ('column = "inc/eur"', "for a column with another name")],
         )
     kind = _kind(file, section, name, table)
     for key, (why, hint) in TABLES[kind].meaningless.items():
@@ -158,7 +158,7 @@ def _attribute(file: PolicyFile, name: str, table: Any, rows_each: int) -> tuple
     _require_filled_in(file, section, name, table)
     if "epsilon" not in table:
         raise file.error(
-            f"{name} has no epsilon", section=section, hints=[("epsilon = 1.0", "how far its values may be told apart")]
+            f"{name} has no epsilon", section=section, hints=[("epsilon = 1.0", "the ε between its values")]
         )
     try:
         whole = TABLES[kind].build(Keys(file, name, table))
@@ -175,12 +175,12 @@ def _attribute(file: PolicyFile, name: str, table: Any, rows_each: int) -> tuple
 
 
 def _rounded_other(whole: Metric, rows_each: int) -> Exact | None:
-    """The part of a row in a distance of `other` that was rounded up: rounded again, it would be more than its part."""
+    """Return a row's part of a distance to `other` that was rounded up; rounding it again would exceed its part."""
     return whole.radius / rows_each if isinstance(whole, WithOther) and whole.tick is None else None
 
 
 def _require_filled_in(file: PolicyFile, section: str, name: str, table: dict[str, Any]) -> None:
-    """What `dxp init` leaves open is for a person to say: a range that nobody thought about makes answers wrong."""
+    """Refuse entries that `dxp init` left open: the curator must decide them, since a wrong range biases answers."""
     for key, value in table.items():
         if OPEN in (value if isinstance(value, list) else [value]):
             kind = TABLES.get(key)

@@ -1,4 +1,4 @@
-"""Whom a policy protects: one record, or one person with several rows; replaced, or also added and removed."""
+"""The neighboring relation of a policy: one record, or one person with several rows; replace or add-remove."""
 
 import math
 from collections.abc import Iterable
@@ -16,15 +16,15 @@ from dxprivacy.universe.people import MOST_PEOPLE, MOST_ROWS_EACH, ONE, OWN, Peo
 
 KEYS = ("neighbors", "epsilon_presence", "max_records", "max_people", "people")
 _ADD_REMOVE = "add-remove"
-_PRESENCE = ("epsilon_presence = 1.0", "how far it may show whether somebody is in the data at all")
-_KEY = ('key = "patient"', 'the column that tells whose row it is; or several: ["site", "patient"]')
+_PRESENCE = ("epsilon_presence = 1.0", "the ε between a record and its absence")
+_KEY = ('key = "patient"', 'the column with the person of each row; or several: ["site", "patient"]')
 
 
 @dataclass(frozen=True)
 class Neighbors:
-    """Whom a policy protects: single records where it says nothing more, and only against being replaced.
+    """The neighboring relation: by default, one record is replaced.
 
-    Where people have several rows, each row gets its part of every ε that is said about a person, of `presence` too.
+    If people have several rows, each row gets its part of every ε for a person, including `presence`.
     """
 
     file: PolicyFile
@@ -34,7 +34,7 @@ class Neighbors:
     rows_each: int = 1  # how many rows share an ε
 
     def applied(self, metric: Metric) -> Metric:
-        """The distances of all records, and to those that are not there."""
+        """Extend the metric by the record `absent`, if the neighboring relation needs it."""
         if self.people is None:
             if self.presence is None:
                 return metric
@@ -42,14 +42,14 @@ class Neighbors:
         return with_absent(metric, self.presence or self._largest(metric), people=self.people)
 
     def _largest(self, metric: Metric) -> Fraction:
-        """The largest finite distance: so far away, a row that is not there brings no two others closer."""
+        """Return the largest finite distance: `absent` at this distance tightens no finite distance."""
         far = metric.farthest
         distance: Exact = metric.exact(*far.pair) if far is not None else Fraction(0)
         if not 0 < distance < math.inf:
             raise self.file.error(
-                "no two rows are at a finite distance, so nobody can say how far a missing row is from one",
+                "no two rows are at a finite distance, so the distance of a missing row must be given",
                 section="people",
-                hints=[_PRESENCE, ("epsilon = 1.0", "for some attribute: where all is public, nobody is protected")],
+                hints=[_PRESENCE, ("epsilon = 1.0", "for some attribute: if all is public, nothing is protected")],
             )
         return Fraction(distance)
 
@@ -57,7 +57,7 @@ class Neighbors:
 def neighbors_of(
     file: PolicyFile, top: dict[str, Any], *, whole_people: bool = False, of_people: tuple[str, ...] = ()
 ) -> Neighbors:
-    """What the top of a policy and `[people]` say; whatever means nothing there is refused."""
+    """Read the neighboring relation from the top of a policy and `[people]`; refuse keys without meaning there."""
     neighbors = top.get("neighbors", "replace")
     who = "person" if "people" in top else "record"
     both = [
@@ -76,7 +76,7 @@ def neighbors_of(
     if of_people and (people is None or people.table is None):
         hints: list[Hint | str] = ["[people.table]", ('data = "patients.parquet"', "an entry for each person")]
         raise file.error(
-            f"{of_people[0]} is from a person, and there is no table of people",
+            f"{of_people[0]} is from a person, but the policy has no table of people",
             section=f"attributes.{of_people[0]}",
             key="from",
             hints=hints,
@@ -86,7 +86,7 @@ def neighbors_of(
 
 
 def _refuse_misplaced(file: PolicyFile, people: Any) -> None:
-    """What is said of the whole policy does not stand in one of its tables."""
+    """Refuse keys of the top of the policy inside `[people]`."""
     for key in ("neighbors", "epsilon_presence", "max_people") if isinstance(people, dict) else ():
         if key in people:
             hint = f"{key} = …", "above the first table in brackets"
@@ -102,7 +102,7 @@ def _many(who: str) -> str:
 def _require(
     file: PolicyFile, top: dict[str, Any], neighbors: str, most: str, who: str, both: Iterable[Hint | str]
 ) -> None:
-    """What add-remove needs, and what means nothing without it."""
+    """Require the keys that add-remove needs; refuse them without add-remove."""
     known = [_PRESENCE, (f"{most} = 1000000", f"more {_many(who)} than there can ever be; their number stays private")]
     for key, (example, why) in zip(("epsilon_presence", most), known, strict=True):
         if neighbors == "replace" and key in top and not (who == "person" and key == "epsilon_presence"):
@@ -139,7 +139,7 @@ def _people(file: PolicyFile, table: Any, max_people: int | None, of_people: tup
     if type(max_rows) is not int or not 1 <= max_rows <= MOST_ROWS_EACH:
         what = "people needs max_rows" if max_rows is None else f"max_rows is {str(max_rows)[:40]}"
         what = "max_rows is not filled in yet" if max_rows == OPEN else what
-        why = f"so many rows of each person count, 1 to {MOST_ROWS_EACH:,}; each gets that part of every ε"
+        why = f"at most this many rows of each person count, 1 to {MOST_ROWS_EACH:,}; they share every ε equally"
         raise keys.error(what, "max_rows", [("max_rows = 10", why)])
     meanings = {ONE: "all rows without a key are those of one person", OWN: "each is a person's only row"}
     key = _columns(keys)
@@ -148,7 +148,7 @@ def _people(file: PolicyFile, table: Any, max_people: int | None, of_people: tup
 
 
 def _table(file: PolicyFile, table: Any, key: tuple[str, ...], of_people: tuple[str, ...]) -> PersonTable:
-    """`[people.table]`: a file with an entry for each person."""
+    """Read `[people.table]`: a file with an entry for each person."""
     data = ('data = "patients.parquet"', "relative to the policy")
     if not isinstance(table, dict):
         raise file.error("people.table is a table", section="people", key="table", hints=["[people.table]", data])
@@ -158,7 +158,7 @@ def _table(file: PolicyFile, table: Any, key: tuple[str, ...], of_people: tuple[
     if not isinstance(given, str) or not given.strip() or UNPRINTABLE.search(given):
         raise keys.error("people.table needs data: the file of people", "data", [data])
     if not of_people:
-        hint = ('from = "person"', "in the table of an attribute that stands there")
+        hint = ('from = "person"', "in the table of an attribute from that file")
         raise keys.error("no attribute is from the table of people", "data", [hint])
     theirs = _columns(keys) if "key" in table else key
     if len(theirs) != len(key):
@@ -167,7 +167,7 @@ def _table(file: PolicyFile, table: Any, key: tuple[str, ...], of_people: tuple[
 
 
 def _columns(keys: Keys) -> tuple[str, ...]:
-    """The columns of the key."""
+    """Read the columns of the key."""
     given = keys.table.get("key")
     columns = given if isinstance(given, list) else [given]
     if given is None or not columns:

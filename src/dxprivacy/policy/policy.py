@@ -1,4 +1,4 @@
-"""A policy: the file that gives every pair of records its epsilon, for ever."""
+"""A policy: the file that gives every pair of records its epsilon, for all releases together."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,7 @@ _LOG = Log("policy")
 
 @dataclass(frozen=True, eq=False)
 class Policy(PolicyFacts, Displayed):
-    """A compiled policy.
+    """A compiled policy: a universe and the distances of its records.
 
     >>> policy = Policy.parse('''
     ... title = "Survey"
@@ -42,12 +42,12 @@ class Policy(PolicyFacts, Displayed):
 
     @classmethod
     def parse(cls, text: str, *, folder: str | Path = ".") -> "Policy":
-        """A policy from text; files it names are relative to `folder`."""
+        """Compile a policy from text; files that it names are relative to `folder`."""
         return cls._of(PolicyFile.parse(text, Path(folder) / "policy.toml"))
 
     @classmethod
     def recorded(cls, title: str, dataset: str, version: str, metric: Metric) -> "Policy":
-        """A policy as a ledger keeps it: all records and distances, without the text of its file."""
+        """Return a policy as stored in a ledger: all records and distances, without the text of its file."""
         tables = {"attributes": {}, "neighbors": metric.universe.neighbors.removeprefix(f"{PEOPLE}-")}
         return cls(title, dataset, version, metric.universe, metric, PolicyFile(tables, ""))
 
@@ -63,11 +63,11 @@ class Policy(PolicyFacts, Displayed):
         return compile_policy(self.file, whole_people=True).metric
 
     def check(self) -> Check:
-        """What the policy guarantees and what to look at twice; prints as a page."""
+        """Return what the policy guarantees, and warnings; prints as a page."""
         return check(self)
 
     def diff(self, other: "Policy") -> Diff:
-        """What changes from this policy to another: pairs, values, settings, worst case; prints as a page."""
+        """Return what changes from this policy to another: pairs, values, settings, worst-case ε; prints as a page."""
         if not isinstance(other, Policy):
             raise UsageError(
                 f"a policy is compared with a policy, not with a {type(other).__name__}",

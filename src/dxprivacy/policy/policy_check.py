@@ -1,4 +1,4 @@
-"""`dxp check`: a policy explained, fit for a lawyer to sign, with everything worth a second look."""
+"""`dxp check`: explain a policy, so that a lawyer can sign it, with warnings about everything unusual."""
 
 import math
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ from dxprivacy.universe.people import ONE, People
 from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import digits, plural, short_pair, shown
 
-# -- Places so close to one another that no query should tell them apart -----------------------------------------------
-# The criterion, from the policy alone: two places *nearly coincide* if they are less than a twentieth as far apart as
-# places usually are from the second nearest to them (the median over all places).  The second nearest, so that a list
-# of which most places stand twice still has a usual distance; places that share their coordinates are told elsewhere.
+# -- Places so close to one another that no query should separate them -------------------------------------------------
+# The criterion depends on the policy alone: two places *nearly coincide* if their distance is less than a twentieth of
+# the median distance from a place to its second nearest.  The second nearest is used so that the median is also
+# meaningful for a list where most places occur twice.  Places with equal coordinates have a warning of their own.
 
 
 PART = 20
 
 
 def nearly_coinciding(places: Places) -> list[tuple[tuple[int, int], float]]:
-    """The pairs that nearly coincide and how far apart they are, the closest first; none for fewer than three places.
+    """Return the pairs that nearly coincide and their distances, closest first; empty for fewer than three places.
 
     >>> from dxprivacy import metrics
     >>> nearly_coinciding(metrics.euclidean([[0, 0], [0, 1], [50, 0], [0, 60]], epsilon_per_unit=1))
@@ -78,7 +78,7 @@ class CheckRow:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something worth a second look."""
+    """A warning of `dxp check`."""
 
     kind: str
     text: str
@@ -86,7 +86,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Check:
-    """The whole page."""
+    """The whole page of `dxp check`."""
 
     title: str
     dataset: str
@@ -140,15 +140,15 @@ class Check:
 
 
 def finite(x: float) -> float | None:
-    """A number for JSON: None where it is infinite."""
+    """Return a number for JSON: None if it is infinite."""
     return x if math.isfinite(x) else None
 
 
 def check(policy: PolicyFacts) -> Check:
-    """Look at every attribute.
+    """Check every attribute of a policy.
 
-    Where records may be absent, no pair is further apart than twice the presence, and so nothing is public.  Of people
-    with several rows every ε is that of a whole person.
+    If records may be absent, every distance is at most twice the presence, so nothing is public.  For people with
+    several rows, every ε is that of a whole person.
     """
     whole = policy.of_people
     presence = float(whole.radius) if isinstance(whole, WithAbsent) else None
@@ -204,11 +204,11 @@ def check(policy: PolicyFacts) -> Check:
 
 @dataclass(frozen=True)
 class _Listed:
-    """The extremes among the listed values: `other` is explained apart."""
+    """The extreme pairs among the listed values; `other` is explained separately."""
 
     near: Extreme | None
     far: Extreme | None
-    among: Metric  # where a public pair is looked for
+    among: Metric  # the metric in which a public pair is searched
     public: bool
 
     @classmethod
@@ -220,7 +220,7 @@ def _listed(attribute: Attribute, metric: Metric) -> _Listed:
     if attribute.listed == 1 or not attribute.has_other:
         return _Listed.of(metric)
     if isinstance(metric, WithOther):
-        return _capped(_Listed.of(metric.base), 2 * float(metric.radius))  # the way over `other` is open to all
+        return _capped(_Listed.of(metric.base), 2 * float(metric.radius))  # any pair may detour over `other`
     if isinstance(metric, Matrix):
         inner = Universe.listed(range(attribute.listed))
         metric = Matrix(inner, metric._table[:-1, :-1], metric._tick)
@@ -228,7 +228,7 @@ def _listed(attribute: Attribute, metric: Metric) -> _Listed:
 
 
 def _capped(listed: _Listed, most: float) -> _Listed:
-    """The extremes where no pair is further apart than `most`; a public one is then the farthest."""
+    """Cap the extremes at `most`; a public pair, if there is one, is then the farthest."""
     if math.isinf(most):
         return listed
     capped = [Extreme(min(x.distance, most), x.pair) for x in (listed.near, listed.far) if x and most > 0]
@@ -262,12 +262,12 @@ def _row(attribute: Attribute, metric: Metric, tightened: bool, cap: float) -> C
 
 
 def _beyond(attribute: Attribute, metric: Metric, least: float, most: float, cap: float) -> tuple[Beyond, ...]:
-    """Distances to `other` that the extremes of the listed pairs do not tell."""
+    """Return the distances to `other` that lie outside the range of the listed pairs."""
     if not attribute.has_other or attribute.listed == 1:
         return ()
-    listed = 1 if isinstance(metric, (WithOther, Constant)) else attribute.listed  # there, all are the same
-    cells = np.arange(listed, dtype=np.int64)
-    d = np.minimum(metric.pairwise(cells, np.full(listed, attribute.listed)), cap)
+    listed = 1 if isinstance(metric, (WithOther, Constant)) else attribute.listed  # these have equal distances
+    each = np.arange(listed, dtype=np.int64)
+    d = np.minimum(metric.pairwise(each, np.full(listed, attribute.listed)), cap)
     found = []
     for k, way in ((int(d.argmax()), "looser"), (int(d.argmin()), "stricter")):
         epsilon = float(d[k])
@@ -286,9 +286,9 @@ def _labels(attribute: Attribute, pair: tuple[int, int]) -> tuple[str, str]:
 
 
 def _tightened(attribute: Attribute, metric: Metric, most: float) -> list[tuple[str, str, float, float]]:
-    """Listed pairs that keep less than was written; of those that `other` caps, the farthest stands for all.
+    """Return listed pairs with a smaller distance than written; the farthest represents all that `other` caps.
 
-    Pairs that would keep more than `most` are left out: it is presence that binds them.
+    Pairs with a distance above `most` are left out: presence tightens them.
     """
     if isinstance(metric, WithOther) and metric.tightens and attribute.listed > 1:
         far = metric.base.farthest
@@ -303,7 +303,7 @@ def _tightened(attribute: Attribute, metric: Metric, most: float) -> list[tuple[
 
 
 def _closed(attribute: Attribute, metric: Matrix, most: float) -> list[Tightened]:
-    """The listed pairs that a way over a third value brings closer, to no more than `most`."""
+    """Return the listed pairs that a detour over a third value brings closer, to at most `most`."""
     return [t for t in metric.tightened if max(t.pair) < attribute.listed and t.kept <= most]
 
 
@@ -335,7 +335,7 @@ def _tightened_warning(
 
 
 def _farthest(metric: WithAbsent) -> tuple[str, str, float]:
-    """A pair that the way over `absent` brings closer, and what was written for it."""
+    """Return a pair that the detour over `absent` brings closer, and its written distance."""
     far = metric.base.farthest
     if metric.base.has_infinite or far is None:
         return *metric.universe.tell(*public_pair(metric.base)), math.inf
@@ -354,13 +354,13 @@ def _presence_warning(metric: WithAbsent) -> Notice:
 
 
 def _kept_notice(people: People) -> Notice:
-    """What happens to those who have more rows than count."""
+    """Return the notice about contribution bounding."""
     rows = "row" if people.max_rows == 1 else f"{people.max_rows:,} rows"
-    nobody = "are those of one person together" if people.no_key == ONE else "are each a person of their own"
+    keyless = "are those of one person together" if people.no_key == ONE else "are each a person of their own"
     return Notice(
         "kept rows",
-        f"of each {_and(people.key)} at most {rows} count, chosen by a hash that favors no value; how many were left "
-        f"out is private. Rows without {_and(people.key)} {nobody}.",
+        f"at most {rows} of each {_and(people.key)} count, selected by a hash that favors no value; how many were left "
+        f"out is private. Rows without {_and(people.key)} {keyless}.",
     )
 
 
@@ -378,7 +378,7 @@ def _public_warning(attribute: Attribute, metric: Metric, row: CheckRow) -> Noti
 
 
 def _identical_warning(attribute: Attribute, metric: Metric, count: int) -> Notice:
-    """Places that share coordinates, or values whose epsilon is 0."""
+    """Return the warning about places that share coordinates, or values whose epsilon is 0."""
     base = metric.base if isinstance(metric, WithOther) else metric
     which = f"{plural(count, 'pair')} of {attribute.name}" + (" or more" if count >= 1000 else "")
     have = "shares its coordinates" if count == 1 else "share their coordinates"
@@ -387,7 +387,7 @@ def _identical_warning(attribute: Attribute, metric: Metric, count: int) -> Noti
 
 
 def _near_warning(attribute: Attribute, metric: Metric) -> list[Notice]:
-    """Places that nearly coincide (`nearly_coinciding`): whatever tells them apart is ruined by their tiny ε."""
+    """Return the warning about places that nearly coincide: their tiny ε forces much noise on queries between them."""
     base = metric.base if isinstance(metric, WithOther) else metric
     base = base.base if isinstance(base, Capped) else base  # a cap leaves what is near as it is
     found = nearly_coinciding(base) if isinstance(base, Places) else []
@@ -401,10 +401,10 @@ def _near_warning(attribute: Attribute, metric: Metric) -> list[Notice]:
         Notice(
             "near",
             f"{pair}: {digits(length)}{unit} apart, ε {digits(float(base.exact(i, j)))}{more}. Places nearly coincide, "
-            "and whatever tells them apart drowns in noise. Merge them into one line of the points file, or set a "
-            'floor: metric = "smooth" with threshold = a distance protects all nearer ones alike: less than now, if '
+            "and a query that separates them drowns in noise. Merge them into one line of the points file, or set a "
+            'floor: metric = "smooth" with threshold = a distance protects all nearer pairs alike: less than now, if '
             "epsilon is what that distance has now. Today’s epsilon for a longer distance protects everybody more, and "
-            "noise, also of maps, grows as many times as threshold is longer than per: 45 times for 45 km instead of "
+            "noise, also of maps, grows by the factor threshold / per: 45 times for 45 km instead of 1 km. "
             f"A map (density {attribute.name} width …) needs no floor: close places do not add to its noise.",
         )
     ]
@@ -421,16 +421,16 @@ def _declared_notice(attribute: Attribute) -> Notice:
 def _line_breaks_notice() -> Notice:
     return Notice(
         "line breaks",
-        "quoted_line_breaks: a CSV file that is not quoted properly is refused, and that may depend on one row. It "
-        "rests on you that the program which writes it quotes whatever people enter; docs/data.md says how.",
+        "quoted_line_breaks: a CSV file that is not quoted properly is refused, and that may depend on one row. You "
+        "must ensure that the program which writes it quotes all entries of people; docs/data.md says how.",
     )
 
 
 def _records_notice() -> Notice:
     return Notice(
         "views",
-        "rows_are_records: rows of views, foreign tables and generated columns are counted as if they were stored. It "
-        "rests on you that each of them comes from one record, and from it alone.",
+        "rows_are_records: rows of views, foreign tables and generated columns are counted as if they were stored. You "
+        "must ensure that each of them comes from one record, and from it alone.",
     )
 
 
@@ -438,13 +438,13 @@ def _role_notice(role: str) -> Notice:
     return Notice(
         "row security",
         f"row_security_role: only rows that role {role} sees are counted, also where row-level security hides others. "
-        "It rests on you that whether the role sees a row depends on that row alone, and not on other rows, settings "
+        "You must ensure that whether the role sees a row depends on that row alone, and not on other rows, settings "
         "or the time.",
     )
 
 
 def _correlation(rows: list[CheckRow]) -> list[Notice]:
-    """The best protected attribute, and those that are protected ten times less, the least first."""
+    """Warn about attributes with ten times the ε of the best protected one, which may predict it; largest first."""
     strict = min(rows, key=lambda r: r.loosest_epsilon)
 
     def reach(row: CheckRow) -> float:

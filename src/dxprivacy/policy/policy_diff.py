@@ -1,12 +1,12 @@
-"""Two policies compared: which pairs the second lets be told apart more easily, which less, and what else changed.
+"""Compare two policies: the pairs with larger and with smaller distances in the second, and all other changes.
 
 Attributes are compared one by one, over pairs of records that differ only there.  Such pairs have the attribute's own
-distance whether attributes are combined by sum or by maximum, and under a sum they generate the whole metric: if none
-of them is looser, no pair of records is.  Where records may be absent, no pair is further apart than twice the
-presence: so it is in the distances compared here, and presence is a setting of its own.  Values are matched by what
-data calls them.  One block of pairs is in memory at a time.
+distance, whether attributes are combined by sum or by maximum.  Under a sum they generate the whole metric: if none of
+them is looser, no pair of records is.  If records may be absent, the compared distances are at most twice the presence;
+presence is also a setting of its own.  Values are matched by their texts in the data.  One block of pairs is in memory
+at a time.
 
-Distances within a billionth of each other count as equal: this is a page to read, no certificate.
+Distances within a billionth of each other count as equal: this is a page to read, not a certificate.
 """
 
 import math
@@ -51,19 +51,19 @@ class Changed:
 
 @dataclass(frozen=True)
 class Changes:
-    """How many of a set of pairs changed, in which direction, and the pair that changed most each way."""
+    """How many pairs changed, in which direction, and the pair that changed most each way."""
 
     pairs: int = 0
     stricter: int = 0
     looser: int = 0
-    public: int = 0  # of the looser ones: without limit now
-    identical: int = 0  # of the stricter ones: may not be told apart at all now
+    public: int = 0  # among the looser pairs: infinite distance now
+    identical: int = 0  # among the stricter pairs: distance 0 now
     tightened_most: Changed | None = None
     loosened_most: Changed | None = None
 
     @property
     def most(self) -> Changed | None:
-        """The pair that changed most, whichever way."""
+        """The pair that changed most, in either direction."""
         both = [c for c in (self.loosened_most, self.tightened_most) if c]
         return max(both, key=lambda c: _size(c.before, c.after), default=None)
 
@@ -82,7 +82,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class AttributeDiff:
-    """One attribute that both policies have: its listed values, and `other` against each of them."""
+    """Changes of an attribute that both policies have: among listed values, and between `other` and each of them."""
 
     name: str
     listed: Changes
@@ -109,7 +109,7 @@ class AttributeDiff:
 
 @dataclass(frozen=True)
 class Setting:
-    """Something that is no distance between values: a dataset, a unit, a column; empty where there is none."""
+    """A change that is not a distance between values: a dataset, a unit, a column; empty if not given."""
 
     what: str
     before: str
@@ -124,7 +124,7 @@ class Setting:
         """
         if self.what == "combine":
             return "looser" if self.after == "sum" else "stricter"
-        if self.what == "neighbors":  # n becomes public and nobody may be absent any more, or the reverse
+        if self.what == "neighbors":  # "replace" makes n public and excludes absent records
             return "looser" if self.after == "replace" else "stricter"
         if self.what == "presence" and self.before and self.after:
             return "looser" if Fraction(self.after) > Fraction(self.before) else "stricter"
@@ -133,7 +133,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class WorstCaseChange:
-    """The largest finite ε of a policy, and whether some differences have no limit at all."""
+    """The largest finite ε of a policy, and whether some distances are infinite."""
 
     epsilon: float
     public: bool
@@ -145,7 +145,7 @@ class WorstCaseChange:
 
 @dataclass(frozen=True)
 class Diff:
-    """Everything in which the second policy differs from the first."""
+    """All differences between two policies."""
 
     before: str
     after: str
@@ -159,7 +159,7 @@ class Diff:
 
     @property
     def looser(self) -> bool:
-        """Whether some pair of records may be told apart more easily."""
+        """Whether some pair of records has a larger distance in the second policy."""
         if any(setting.way == "looser" for setting in self.settings):
             return True
         return any(c.looser for a in self.attributes for c in (a.listed, a.other))
@@ -182,7 +182,7 @@ class Diff:
 
 
 def diff(before: PolicyFacts, after: PolicyFacts) -> Diff:
-    """What changes from one policy to another.
+    """Return what changes from one policy to another.
 
     >>> from dxprivacy.policy import Policy
     >>> text = 'title = "T"\\ndataset = "t"\\n[attributes.sex]\\nvalues = ["M", "F"]\\nepsilon = {}'
@@ -228,8 +228,8 @@ def _settings(before: PolicyFacts, after: PolicyFacts) -> tuple[Setting, ...]:
     old, new = ({a.name: a for a in p.universe.attributes} for p in (before, after))
     for name in old:
         for part in _PARTS if name in new else ():
-            told = ("" if x is None else str(x) for x in (getattr(a[name], part, None) for a in (old, new)))
-            found.append(Setting(f"{name}: {part.replace('_', ' ')}", *told))
+            texts = ("" if x is None else str(x) for x in (getattr(a[name], part, None) for a in (old, new)))
+            found.append(Setting(f"{name}: {part.replace('_', ' ')}", *texts))
     return tuple(s for s in found if s.before != s.after)
 
 
@@ -266,7 +266,7 @@ def _attribute(a: Attribute, d: Metric, b: Attribute, e: Metric) -> AttributeDif
 
 
 def _pairs(sides: tuple[Metric, Metric], here: Ints, there: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """Pairs of positions to look at, each with the number of pairs that it stands for."""
+    """Yield pairs of positions to compare, each with the number of pairs that it represents."""
     n = len(here)
     if n > 1 and _by_difference(sides[0], here) and _by_difference(sides[1], there):
         for start in range(1, n, _BLOCK):
@@ -278,9 +278,9 @@ def _pairs(sides: tuple[Metric, Metric], here: Ints, there: Ints) -> Iterator[tu
 
 
 def _by_difference(metric: Metric, at: Ints) -> bool:
-    """Whether d(u, v) of these values depends on v - u alone: then one pair of each difference tells all of them."""
+    """Whether d(u, v) of these values depends on v - u alone, so that one pair of each difference is enough."""
     base = metric
-    while isinstance(base, (WithOther, Capped)):  # `absent` and `other` come last: the others keep their places
+    while isinstance(base, (WithOther, Capped)):  # `absent` and `other` come last: other indices do not change
         base = base.base
     if isinstance(base, Constant):
         return True
@@ -296,7 +296,7 @@ class _Counting:
         self._most: dict[str, tuple[tuple[float, float], int, int, float, float]] = {}
 
     def add(self, i: Ints, j: Ints, weight: Ints, before: Floats, after: Floats) -> None:
-        """One block: positions, how many pairs each stands for, both distances."""
+        """Add one block: pairs of positions, the number of pairs that each represents, and both distances."""
         with np.errstate(invalid="ignore"):
             close = np.abs(after - before) <= _EQUAL * np.maximum(after, before)
         same = (before == after) | (close & np.isfinite(before) & np.isfinite(after))
@@ -323,7 +323,7 @@ class _Counting:
 
     @property
     def changes(self) -> Changes:
-        """What was counted."""
+        """The counted changes."""
         label = self._attribute.label
         most = {
             what: Changed(f"{label(int(self._at[i]))} – {label(int(self._at[j]))}", before, after)
@@ -333,7 +333,7 @@ class _Counting:
 
 
 def _size(before: float, after: float) -> tuple[float, float]:
-    """How much a pair changed: by factor, then by difference; to or from 0 and infinity most of all."""
+    """Return the size of a change, for comparison: by factor, then by difference; 0 and infinity are the largest."""
     if 0 in (before, after) or math.inf in (before, after):
         return math.inf, abs(after - before)
     return round(abs(math.log(after / before)), 9), abs(after - before)

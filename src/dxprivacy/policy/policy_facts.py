@@ -1,4 +1,4 @@
-"""The facts of a policy: what its file says, compiled.  Everything that explains or compares policies starts here."""
+"""The facts of a compiled policy, from which policies are explained and compared."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from dxprivacy.wording import OneLine, plural
 
 @dataclass(frozen=True, eq=False)
 class PolicyFacts(OneLine):
-    """Who may be told apart from whom, and how far; `file` is the text it was compiled from."""
+    """The universe and the distances of all records; `file` is the text it was compiled from."""
 
     title: str
     dataset: str
@@ -33,9 +33,9 @@ class PolicyFacts(OneLine):
 
     @property
     def of_people(self) -> Metric:
-        """How far whole people may be told apart, as the file says it: of those with several rows, all of them.
+        """The distances of whole people, as the file gives them, for people with several rows.
 
-        `metric` is what answers are planned and paid by, row by row: each row has its part.
+        Plans and ledgers use `metric`, the distances of single rows, where each row has its part.
         """
         each = self.universe.rows_each
         if each == 1 or not isinstance(self.metric, WithAbsent):
@@ -44,7 +44,7 @@ class PolicyFacts(OneLine):
 
     @property
     def people_data(self) -> Path | str | None:
-        """Where the table of people lies, if the file names one; no part of what the policy guarantees."""
+        """The path of the table of people, if the file names one; it does not affect the guarantee."""
         table = self.file.tables.get("people", {})
         second = table.get("table", {}) if isinstance(table, dict) else {}
         if "data" not in second:

@@ -11,8 +11,8 @@
     within = "50 euros"
     weight = 2
 
-In `where` a list means any of its values, and a range is written as in words: "18..65", both ends included.  A value
-that itself has two dots is written as a list of one.  `where = "age >= 30 and not sex=F"` says all of it in words.
+In `where`, a list means any of its values, and a range is written as in words: "18..65", both ends included.  A value
+that contains two dots is written as a list of one.  `where = "age >= 30 and not sex=F"` gives all conditions in words.
 """
 
 from collections.abc import Callable
@@ -71,9 +71,9 @@ _EXAMPLES = {
 }
 _HINTS: dict[str, Hint] = {
     "table": ("count = true", 'with by = ["sex", "age/10"]'),
-    "of": ('sum = "income"', "what is added up stands behind sum or mean"),
-    "unit": ('within = "2 m"', "the unit stands with the target"),
-    "and": (_EXAMPLES["where"], "several conditions stand in one table"),
+    "of": ('sum = "income"', "the attribute is the value of sum or mean"),
+    "unit": ('within = "2 m"', "the unit is part of the target"),
+    "and": (_EXAMPLES["where"], "several conditions are in one table"),
 }
 _LONGEST_TITLE = 120
 _LENGTHS = frozenset(("width", "every", "blur"))
@@ -82,7 +82,7 @@ T = TypeVar("T")
 
 
 def _keys() -> dict[str, tuple[str, ...]]:
-    """The fields of every kind of query, those that were registered later included."""
+    """Return the fields of every kind of query, including kinds registered later."""
     conditions = ("by", "where")
     return {
         "text": ("weight", "title"),
@@ -110,7 +110,7 @@ class AskFile(TomlFile):
 
 
 def load_queries(path: str | Path, universe: Universe | None = None) -> Stack:
-    """The queries of a TOML file; with a universe, each is bound to it, so that every error has its line.
+    """Read the queries of a TOML file; with a universe, each is bound to it, so that every error names its line.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -123,7 +123,7 @@ def load_queries(path: str | Path, universe: Universe | None = None) -> Stack:
 
 
 def read_queries(file: AskFile, universe: Universe | None = None) -> Stack:
-    """The queries of a parsed file.
+    """Return the queries of a parsed file.
 
     >>> text = '[[query]]\\nsum = "income"\\nby = "sex"\\nwhere = { age = "18..65" }'
     >>> print(*read_queries(AskFile.parse(text)).queries)
@@ -133,7 +133,7 @@ def read_queries(file: AskFile, universe: Universe | None = None) -> Stack:
     asked = file.tables.get("query")
     hints = ["[[query]]", _EXAMPLES["text"]]
     if isinstance(asked, dict):
-        raise file.error("each query stands below [[query]], with two brackets", section="query", hints=hints)
+        raise file.error("each query is below [[query]], with two brackets", section="query", hints=hints)
     if not isinstance(asked, list) or not asked:
         raise file.error(
             "a file of queries needs at least one [[query]]", key="" if asked is None else "query", hints=hints
@@ -142,7 +142,7 @@ def read_queries(file: AskFile, universe: Universe | None = None) -> Stack:
 
 
 class _Ask:
-    """One `[[query]]`: its table, and where in the file it stands."""
+    """One `[[query]]`: its table, and its position in the file."""
 
     def __init__(self, file: AskFile, entry: int, table: Any) -> None:
         self.file, self.entry = file, entry
@@ -151,7 +151,7 @@ class _Ask:
         self.table: dict[str, Any] = table
 
     def error(self, what: str, key: str, hints: "list[Hint | str]", details: tuple[str, ...] = ()) -> DxError:
-        # `ask = [{…}, {…}]` has no headers: its one line has to do.
+        # `query = [{…}, {…}]` has no headers: use its only line.
         line = self.file.line_of("query", key, self.entry) or self.file.line_of("", "query")
         return self.file.error(what, section="query", line=line, hints=hints, details=details)
 
@@ -174,7 +174,7 @@ class _Ask:
         return query
 
     def _placed(self, key: str, action: Callable[[], T]) -> T:
-        """What an action gives; errors get their place in the file."""
+        """Run an action; errors get their place in the file."""
         try:
             return action()
         except DxError as error:
@@ -187,11 +187,11 @@ class _Ask:
         if len(found) == 1:
             return found[0]
         if found:
-            what = f"one [[query]] asks one thing, not {' and '.join(found)}"
+            what = f"one [[query]] is one query, not {' and '.join(found)}"
             raise self.error(what, found[1], [("[[query]]", "begins another query")])
         unknown = next((key for key in self.table if key in _HINTS), "")
         hints = [_HINTS[unknown]] if unknown else [_example(kind) for kind in _keys()]
-        raise self.error("nothing is asked here", unknown, [*hints])
+        raise self.error("this [[query]] has no query", unknown, [*hints])
 
     def _in_words(self, kind: str, title: str) -> Query:
         words = self.table[kind]
@@ -219,7 +219,7 @@ class _Ask:
         )
 
     def _all_further(self, ask: str) -> dict[str, object]:
-        """The fields that only some queries have; lengths perhaps with their unit on the Earth."""
+        """Read the further fields of a kind of query; lengths may have a unit on the Earth."""
         given = [name for name in ASKS[ask].also if name in self.table]
         lengths = {name: self._length(name) for name in given if name in _LENGTHS}
         found = {name: self._further(name) for name in given if name not in lengths}
@@ -232,7 +232,7 @@ class _Ask:
         return Length(self._number(key, given))
 
     def _further(self, key: str) -> object:
-        """A field that only some queries have."""
+        """Read one further field."""
         given = self.table[key]
         if key == "among":
             return tuple(self._where(key))
@@ -252,7 +252,7 @@ class _Ask:
         given = self.table[kind]
         if not ASKS.get(kind, Quantiles).takes_of:
             if given is not True:
-                raise self.wrong(kind, f"{kind} is true; groups stand behind by, conditions behind where")
+                raise self.wrong(kind, f"{kind} is true; groups are given by `by`, conditions by `where`")
             return ""
         if kind == "marginals":
             if type(given) is not int or given < 1:
@@ -262,7 +262,7 @@ class _Ask:
 
     def _name(self, key: str, given: Any) -> str:
         if not isinstance(given, str) or not given.strip() or UNPRINTABLE.search(given):
-            raise self.wrong(key, f"{key} is the name of an attribute or of a public fact, in quotes")
+            raise self.wrong(key, f"{key} is the name of an attribute or of a property, in quotes")
         return given
 
     def _by(self) -> tuple[str, ...]:
@@ -310,5 +310,5 @@ class _Ask:
 
 
 def _awaits_lengths(query: Query, universe: Universe) -> bool:
-    """Whether the plan has to say what its lengths are: kilometers, if distances between places are so."""
+    """Whether only the plan can decide the unit of its lengths: kilometers, if the metric of the places uses them."""
     return isinstance(query, Count | Density) and not query.lengths and query.places(universe) is not None

@@ -1,7 +1,7 @@
-"""`was` and `was_column`: what a policy declares about the version before it.
+"""`was` and `was_column`: how a policy's data was recoded since the version before.
 
     version = "2"
-    was_version = "1"                           # the version that they speak about
+    was_version = "1"                           # the version before
     [attributes.region]
     column = "region_code"
     was_column = "region"                       # the column was renamed
@@ -9,7 +9,7 @@
     was = { A1 = "A", A2 = "A", CD = ["C", "D"] }   # people now written A1 or A2 were written A
 
 These are public facts about how the data was recoded.  They decide how past costs are carried to this version, and
-nothing else: distances and queries do not depend on them.
+nothing else; distances and queries do not depend on them.
 """
 
 from collections.abc import Mapping
@@ -23,25 +23,25 @@ from dxprivacy.universe.attributes.attribute import Attribute, as_text
 
 
 def recoding_of(file: PolicyFile, attribute: Attribute, table: dict[str, Any]) -> Recoding:
-    """What an attribute's table declares; empty if it declares nothing."""
+    """Return the recoding that an attribute's table declares; empty if it declares none."""
     section = f"attributes.{attribute.name}"
     return Recoding(_texts(file, section, attribute, table), _column(file, section, attribute, table))
 
 
 def version_text(given: Any) -> str:
-    """A version as it is written: 1.10 is not 1.1."""
+    """Return a version as written: 1.10 is not 1.1."""
     return str(given) if isinstance(given, Decimal) else as_text(given)
 
 
 def was_version(file: PolicyFile, given: Any, version: str, recoded: Mapping[str, Recoding]) -> str:
-    """The version that `was` and `was_column` speak about; without it they might be carried out twice."""
+    """Return the version before, which `was` and `was_column` require: else costs might be carried over twice."""
     if not recoded:
         if given is not None:
             raise file.error("was_version means nothing without was", key="was_version", hints=[("remove it", "")])
         return ""
     if isinstance(given, (dict, list, bool)) or given is None or UNPRINTABLE.search(str(given)):
         raise file.error(
-            "was and was_column need the version that they speak about",
+            "was and was_column need was_version, the version before",
             section=f"attributes.{next(iter(recoded))}",
             key="was" if next(iter(recoded.values())).texts else "was_column",
             hints=[('was_version = "1"', "at the top of the file: the version before this one")],
@@ -68,7 +68,7 @@ def _column(file: PolicyFile, section: str, attribute: Attribute, table: dict[st
         raise file.error("was_column must be a name", section=section, key="was_column", hints=['was_column = "old"'])
     if column == attribute.column:
         raise file.error(
-            f"{attribute.name}: was_column is its column still",
+            f"{attribute.name}: was_column is still its column",
             section=section,
             key="was_column",
             hints=[("remove it", "or give the new name as column")],
@@ -93,7 +93,7 @@ def _texts(file: PolicyFile, section: str, attribute: Attribute, table: dict[str
     for new, before in given.items():
         if new not in listed:
             raise file.error(
-                f"{attribute.name} has no value {new[:60]!r}; was tells what its values were",
+                f"{attribute.name} has no value {new[:60]!r}; was maps values to those of the version before",
                 section=section,
                 key="was",
                 hints=did_you_mean(new, listed),

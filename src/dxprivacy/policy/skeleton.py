@@ -1,6 +1,6 @@
-"""`dxp init`: a policy to fill in, from column names and types only.  No row is read: ranges and values are yours.
+"""`dxp init`: write a policy to fill in, from column names and types only.  No row is read; curators fill in values.
 
-The exception is a column whose values its curator declares public: they are given here, and marked as read from data.
+The exception is a column whose values the curator declares public: they are listed, and marked as read from the data.
 """
 
 import re
@@ -11,7 +11,7 @@ from dxprivacy.policy.tables.place_files import LATITUDE, LONGITUDE
 from dxprivacy.universe.file_format import PLAIN, FileFormat
 from dxprivacy.wording import UNPRINTABLE
 
-# -- Whether a column looks as if it told whose row it is: by its name and declared type alone -------------------------
+# -- Whether a column looks like a key of people: by its name and declared type alone ----------------------------------
 
 
 _WORDS = (
@@ -23,7 +23,7 @@ _TYPES = ("text", "untyped", "whole")
 
 
 def looks_like_key(column: str, kind: str) -> bool:
-    """By one of its words, or by how it ends; `kind` as in a policy to fill in.
+    """Guess whether a column is a key of people, from the words of its name or its ending; `kind` as in `skeleton`.
 
     >>> [looks_like_key(c, "text") for c in ("tailnum", "PatientID", "customer_nr", "sex", "valid", "income")]
     [True, True, True, False, False, False]
@@ -41,7 +41,7 @@ def looks_like_key(column: str, kind: str) -> bool:
 
 
 OPEN = "…"
-"""What stands where a person has to decide; a policy that still holds it is refused."""
+"""The placeholder that a person must replace; a policy that still contains it is refused."""
 
 _HEAD = """\
 # How far may answers tell any two records apart?  Fill in every “…”, and remove what you do not publish.
@@ -57,8 +57,7 @@ neighbors = "replace"                  # one person with all their rows is repla
 
 [people]
 key = {key}
-max_rows = "…"                     # max_rows = 10: so many rows of each person count; every ε is for all of them
-together
+max_rows = "…"                     # max_rows = 10: at most 10 rows of each person count, and share every ε
 """
 _UNTYPED = """\
 # The data has no types, so every column has values; for numbers: integers = [0, 120], per = 10; also numbers, dates.
@@ -84,7 +83,7 @@ per = "…"                         # per = "7 days": ε 1 for every 7 days apar
     "instant": """\
 dates = ["…", "…"]                # the first and the last day that may occur, as ["2026-01-01", "2026-12-31"]
 # step = "1 month"                # weeks, months or years, with per = "1 year"; or weekdays = true, or hours = [0, 24]
-timezone = "UTC"                  # the zone whose days are meant
+timezone = "UTC"                  # the time zone of the days
 epsilon = 1.0
 per = "…"                         # per = "7 days": ε 1 for every 7 days apart
 """,
@@ -109,12 +108,12 @@ _PUBLIC = """\
 # Entries that no policy can list (empty ones, the word “other”) count as “other”.
 values = {values}
 declared_public = true
-epsilon = 1.0                     # how far answers may tell whose value is which
+epsilon = 1.0                     # the ε between any two of these values
 """
 _PLACES = """\
 [attributes.place]
 coordinates = {columns}
-grid = "…"                        # grid = "5 km": each row in a cell of the box; instead of grid and box,
+grid = "…"                        # grid = "5 km": each row in a grid cell of the box; instead of grid and box,
 box = ["…", "…", "…", "…"]        # points = "places.csv": at the nearest listed place.  South, west, north, east
 epsilon = 1.0
 per = "…"                         # per = "100 km": ε 1 for every 100 km apart
@@ -126,10 +125,10 @@ _UNSEEN = "# column “{column}” has a character in its name that cannot be se
 
 @dataclass(frozen=True)
 class WrittenPolicy:
-    """How the data writes its lines, its numbers and its dates, as far as somebody said it."""
+    """The declared formats of the data's lines, numbers and dates; empty if not declared."""
 
     file: FileFormat = PLAIN
-    numbers: str = ""  # 1234.5 as the data writes it
+    numbers: str = ""  # the number 1234.5 in the format of the data
     dates: str = ""
 
 
@@ -141,7 +140,7 @@ _ROLE = "# The records are the rows that this role sees; whether it sees a row d
 
 
 def _declared(file: FileFormat) -> list[str]:
-    """The lines that declare what is true of the tables of a server."""
+    """Return the lines that declare properties of the tables of a server."""
     found = [_RECORDS_OF_VIEWS] if file.rows_are_records else []
     return found + (
         [_ROLE, f'row_security_role = "{_escaped(file.row_security_role)}"'] if file.row_security_role else []
@@ -156,11 +155,11 @@ def skeleton(
     written: WrittenPolicy = _AS_USUAL,
     key: Sequence[str] = (),
 ) -> str:
-    """The text of a policy for columns given as (name, kind, words); kinds: whole, number, date, instant, time, truth,
-    text, untyped, or nothing of these.
+    """Return the text of a policy for columns given as (name, kind, words).
 
-    `public` gives the values of columns that were declared public, `written` what else was declared, `key` the columns
-    that tell whose row it is.
+    Kinds are whole, number, date, instant, time, truth, text and untyped; others are not supported, and `words` says
+    what they are.  `public` has the values of columns that were declared public, `written` the declared formats, and
+    `key` the columns that identify people.
 
     >>> print(skeleton("Survey", "survey", [("age", "whole", "")]).splitlines()[-4])
     # [attributes.age]
@@ -200,28 +199,28 @@ def skeleton(
 
 
 def _coordinates(names: Sequence[str]) -> tuple[str, str] | None:
-    """The columns that are called latitude and longitude, where there is one of each."""
+    """Return the columns named latitude and longitude, if there is exactly one of each."""
     pair = [[name for name in names if name.lower() in known] for known in (LATITUDE, LONGITUDE)]
     return (pair[0][0], pair[1][0]) if len(pair[0]) == len(pair[1]) == 1 else None
 
 
 def _file_table(file: FileFormat) -> str:
-    """`[file]`, as `policy.file_table` reads it."""
-    lines = [("[file]", "how the data's lines are written; sheets and Parquet know it themselves")]
+    """Write `[file]`, as `policy.tables.file_table` reads it."""
+    lines = [("[file]", "the format of the data's lines; sheets and Parquet need none")]
     if file.delimiter:
-        lines.append((f'delimiter = "{_escaped(file.delimiter)}"', "what stands between fields"))
+        lines.append((f'delimiter = "{_escaped(file.delimiter)}"', "the character between fields"))
     if file.encoding != PLAIN.encoding:
-        lines.append((f'encoding = "{file.encoding}"', "bytes that it does not know count as “other”"))
+        lines.append((f'encoding = "{file.encoding}"', "bytes that are invalid in it count as “other”"))
     if file.quoted_line_breaks:
-        lines.append(("quoted_line_breaks = true", "a quoted field may go on in the next line"))
+        lines.append(("quoted_line_breaks = true", "a quoted field may continue on the next line"))
     if not file.has_header:
         lines.append(("header = false", "the first line is a record; its columns are, in order:"))
-    told = "".join(f"{line.ljust(33)} # {why}\n" for line, why in lines)
-    return told + (f"columns = {_list(file.columns)}\n" if file.columns else "")
+    text = "".join(f"{line.ljust(33)} # {why}\n" for line, why in lines)
+    return text + (f"columns = {_list(file.columns)}\n" if file.columns else "")
 
 
 def _formats(written: WrittenPolicy) -> list[str]:
-    """What would be said of a column of text that holds numbers or dates; still a remark, for it may hold neither."""
+    """Return commented-out formats for a text column that may contain numbers or dates."""
     lines = []
     if written.numbers:
         lines.append(f'# format = "{_plain(written.numbers)}"'.ljust(33) + " # with integers = […] or numbers = […]")
@@ -231,7 +230,7 @@ def _formats(written: WrittenPolicy) -> list[str]:
 
 
 def _list(values: Sequence[str | int]) -> str:
-    """A TOML list, over several lines where it is long."""
+    """Write a TOML list, over several lines if it is long."""
     texts = [str(v) if isinstance(v, int) and v.bit_length() < 63 else f'"{_plain(str(v))}"' for v in values]
     short = f"[{', '.join(texts)}]"
     if len(short) <= _WIDTH:
@@ -254,12 +253,12 @@ def _key(name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text for people, inside quotes."""
+    """Escape text for display inside quotes; unprintable characters become spaces."""
     return _escaped(UNPRINTABLE.sub(" ", text))
 
 
 def _escaped(text: str) -> str:
-    """Text inside quotes that is read back as it is.
+    """Escape text inside quotes so that it is read back unchanged.
 
     >>> print(_escaped('a"b' + chr(9) + chr(7)))
     a\\"b\\t\\u0007

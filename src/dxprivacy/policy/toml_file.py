@@ -19,7 +19,7 @@ _LONG_INTEGER = re.compile(
     r"(?<![\w.\"'-])[+-]?(?:0x[0-9a-fA-F_]{15,}|0o[0-7_]{21,}|0b[01_]{63,}|[0-9][0-9_]{18,})(?![\w.])"
 )
 _HALF_NUMBER = re.compile(r"[=\[,]\s*[+-]?(\.\d+|\d+\.)(?![\w.])")  # `.5` or `5.`, which other languages read
-# How tomllib words what people get wrong most often, and how we do.
+# Frequent messages of tomllib, and clearer ones.
 _IN_OUR_WORDS = (
     (r"Cannot overwrite a value", "this key is given twice"),
     (r"Cannot declare .* twice", "this table is given twice"),
@@ -37,7 +37,7 @@ _IN_OUR_WORDS = (
 
 @dataclass(frozen=True)
 class TomlFile:
-    """The parsed tables of a file, its text and where it came from; numbers are exact decimals."""
+    """The parsed tables of a file, its text and its path; numbers are exact decimals."""
 
     tables: dict[str, Any]
     text: str
@@ -50,7 +50,7 @@ class TomlFile:
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """Read a file."""
+        """Read and parse a file."""
         file = Path(path)
         try:
             text = read_text(file)
@@ -108,7 +108,7 @@ class TomlFile:
         return self.error(f"not valid TOML: {what}", line=line, hints=hints)
 
     def _comma_missing(self, line: int, column: int) -> DxError:
-        """Two entries of a list, or of a table in braces, with nothing between them; at the line of the first."""
+        """Return the error for two entries without a comma between them, at the line of the first."""
         lines = self.text.split("\n")
         while line > 1 and not lines[line - 1][: column - 1].strip():
             line, column = line - 1, sys.maxsize
@@ -124,13 +124,13 @@ class TomlFile:
 
     @property
     def name(self) -> str:
-        """How errors call the file."""
+        """The name of the file in errors."""
         return self.path.name if self.path else self.noun
 
     def line_of(self, section: str, key: str = "", entry: int = 1) -> int | None:
-        """The line of a key within a section such as `attributes.age`, or of the section's header.
+        """Return the line of a key within a section such as `attributes.age`, or of the section's header.
 
-        Of sections that stand in the file several times, `[[query]]`, the `entry`-th is meant.
+        For sections that occur several times, such as `[[query]]`, use the `entry`-th.
         """
         inside, header, seen = section == "", None, 0
         for number, line in enumerate(self.text.split("\n"), 1):
@@ -155,7 +155,7 @@ class TomlFile:
         details: tuple[str, ...] = (),
         hints: Iterable[Hint | str] = (),
     ) -> DxError:
-        """An error at a place in the file, showing that line."""
+        """Return an error at a place in the file, showing that line."""
         line = line or (self.line_of(section, key, entry) if section or key else None)
         lines = self.text.split("\n")
         shown = (f"{line:>5} │ {_short(lines[line - 1].strip())}",) if line and line <= len(lines) else ()
@@ -165,13 +165,13 @@ class TomlFile:
         )
 
     def made(self, error: DxError) -> bool:
-        """Whether an error names a place in this file already."""
+        """Return whether an error already names a place in this file."""
         return error.where == self.name or error.where.startswith((f"{self.name}:", f"{self.name}, "))
 
     def only(
         self, table: dict[str, Any], known: tuple[str, ...], section: str, key: str = "", *, entry: int = 1
     ) -> None:
-        """Refuse keys that mean nothing: unknown means refuse.  `key` is where an inline table stands."""
+        """Refuse unknown keys; `key` is the key of an inline table, if it is one."""
         for name in table:
             if name not in known:
                 raise self.error(
@@ -193,7 +193,7 @@ class PolicyFile(TomlFile):
 
 
 def _in_quotes(name: re.Match[str], *, in_header: bool) -> tuple[str, str]:
-    """Return a name or text as it must be written, letter by letter as it was: columns are compared exactly."""
+    """Return a hint that quotes a name or text unchanged, because columns are compared exactly."""
     if in_header:
         return f'[attributes."{name[1]}"]', "names with letters beyond a to z need quotes"
     return (
@@ -204,7 +204,7 @@ def _in_quotes(name: re.Match[str], *, in_header: bool) -> tuple[str, str]:
 
 
 def _goes_on(rest: str) -> bool:
-    """Whether a list goes on where it should have ended: with another entry, and not with the next line of the file."""
+    """Whether a list continues with another entry where it should have ended, not with the next line of the file."""
     key = re.match(r"\s*[\w\"'.-]+\s*=[^=]", rest) and not re.search(r"[}\]]\s*(#.*)?$", rest)
     table = re.match(r"\s*\[\[?[\w\"'. -]+\]\]?\s*(#.*)?$", rest)
     return bool(rest.strip()) and not key and not table
@@ -216,7 +216,7 @@ class _BadNumber(Exception):
 
 
 def _decimal(text: str) -> Decimal:
-    """An exact decimal, of a size that can be computed with."""
+    """Parse an exact decimal; refuse sizes that are too large to compute with."""
     shown = text if len(text) <= _LONGEST_NUMBER else text[: _LONGEST_NUMBER - 1] + "…"
     if len(text) > _LONGEST_NUMBER:
         raise _BadNumber(text, f"{shown} has more digits than we work with")

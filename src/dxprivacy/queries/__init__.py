@@ -1,4 +1,4 @@
-"""Queries: what can be asked, and how it becomes integer rows.
+"""Queries and selections, and how they become integer rows over a universe.
 
 In reading order: `asked`, `conditions`, `further_fields`, `assembling`, `strategy_rows`, `asking`, `selections`,
 `stored_queries`, `text`, `grouping`, `query`, `grouped`, `kinds`, `sql`.

@@ -1,4 +1,4 @@
-"""Asked: everything that has rows, whether people ask it or a plan does in its place.  Frozen, serializable."""
+"""The base class of queries, from users or from plans, and stacks of queries.  Frozen and serializable."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,18 +12,18 @@ from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload, stack
 from dxprivacy.wording import OneLine
 
-# -- What people give to queries in Python, looked at before anything is made of it ------------------------------------
+# -- Checks of arguments from Python -----------------------------------------------------------------------------------
 
 
 def one_name(of: str) -> str:
-    """The name of one attribute, or of a public fact."""
+    """Return the name of one attribute or property; refuse everything else."""
     if not isinstance(of, str) or not of.strip():
-        raise UsageError("of which attribute? its name is a text", hints=['dx.mean_of("age")', 'dx.median_of("age")'])
+        raise UsageError("name an attribute, as a text", hints=['dx.mean_of("age")', 'dx.median_of("age")'])
     return of.strip()
 
 
 def require_no_conditions(where: Mapping[str, object], ask: str) -> None:
-    """Refuse keywords that could only be conditions, where there are none."""
+    """Refuse keywords that could only be conditions, for queries that take no conditions."""
     if "by" in where:
         raise QueryError(f"{ask} cannot be grouped", hints=[('dx.table("sex", "age/10")', "for groups")])
     if where:
@@ -39,21 +39,21 @@ _HEAVIEST = 1_000_000
 
 
 class Asked(OneLine, ABC):
-    """One query: `query.on(universe)` turns it into a workload.  The rest helps those who speak about it."""
+    """One query: `query.on(universe)` turns it into a workload; the other methods describe it."""
 
-    by: tuple[str, ...] = ()  # what it is grouped by
+    by: tuple[str, ...] = ()  # attributes or properties that it is grouped by
 
     @abstractmethod
     def on(self, universe: Universe) -> Workload:
-        """Its rows over a universe."""
+        """Return its rows over a universe."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; `ask` says which kind it is."""
+        """Write it as JSON data; `ask` is the kind of query."""
 
     @property
     def name(self) -> str:
-        """What it is called: its words."""
+        """Its name: its words, unless it has a title."""
         return str(self)
 
     def in_short(self) -> str:
@@ -61,30 +61,30 @@ class Asked(OneLine, ABC):
 
     @property
     def measure(self) -> str:
-        """What its numbers are: `count`, `sum`, `mean`, or nothing that is known."""
+        """The kind of its numbers: `count`, `sum`, `mean`, …; empty if unknown."""
         return ""
 
     def rows_only(self) -> "Asked":
-        """The same rows without target, unit, weight and title, which say nothing about them."""
+        """Return the same query without target, unit, weight and title, which do not change its rows."""
         return self
 
     def untargeted(self) -> "Asked":
-        """The same without target and unit, which decide scales, and no rows."""
+        """Return the same query without target and unit, which change scales but not rows."""
         return self
 
     def of_numbers(self) -> str:
-        """The numbers that it adds up, by name; nothing where it counts."""
+        """Return the name of the numbers that it adds up; empty if it counts."""
         return ""
 
     def names(self, universe: Universe) -> list[str]:  # noqa: ARG002
-        """All attributes and properties whose values it tells apart, or adds up."""
+        """Return all attributes and properties whose values it separates or adds up."""
         return []
 
     def require_honest(self, universe: Universe) -> None:
-        """Refuse a new query that would count something else than it says; stored ones mean what they meant."""
+        """Refuse a new query that would count something else than its words say; stored queries are not checked."""
 
     def remarks(self, universe: Universe) -> list[str]:  # noqa: ARG002
-        """What a reader of its answers must know, in sentences of its own."""
+        """Return sentences that a reader of its answers must know."""
         return []
 
     def __add__(self, other: "Asked | Stack") -> "Stack":
@@ -93,10 +93,10 @@ class Asked(OneLine, ABC):
 
 @dataclass(frozen=True)
 class Stack(OneLine):
-    """Several queries asked together."""
+    """Several queries, answered together."""
 
     queries: tuple[Asked, ...]
-    notes: tuple[str, ...] = field(default=(), compare=False)  # what the reader of a text passed over, for its author
+    notes: tuple[str, ...] = field(default=(), compare=False)  # parts of a text that were ignored, for its author
 
     def in_short(self) -> str:
         return ", ".join(repr(str(query)) for query in self.queries)
@@ -106,21 +106,21 @@ class Stack(OneLine):
         return Stack((*self.queries, *more.queries), (*self.notes, *more.notes))
 
     def on(self, universe: Universe) -> Workload:
-        """All rows over a universe."""
+        """Return all rows over a universe."""
         return stack([q.on(universe) for q in self.queries])
 
     def require_honest(self, universe: Universe) -> None:
-        """Refuse new queries that would count something else than they say."""
+        """Refuse new queries that would count something else than their words say."""
         for query in self.queries:
             query.require_honest(universe)
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """For JSON."""
+        """Write all queries as JSON data."""
         return [q.to_dict() for q in self.queries]
 
 
 def target(within: Number | None) -> Fraction | None:
-    """A target as it was given: a positive number, or none."""
+    """Return a target as an exact positive number; None if no target is given."""
     if within is None:
         return None
     number = exact(within, what="within")
@@ -130,7 +130,7 @@ def target(within: Number | None) -> Fraction | None:
 
 
 def importance(weight: Number) -> Fraction:
-    """A weight as it was given: a positive number of a sane size.
+    """Return a weight as an exact positive number of a sane size.
 
     >>> importance(2), importance("0.5")
     (Fraction(2, 1), Fraction(1, 2))

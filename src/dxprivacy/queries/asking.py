@@ -7,10 +7,10 @@
     dx.table("sex", where="age<18 or age>65") or in words, or by name, {"sex": "F"}
     dx.count_people(ward="A")                 people with at least one such row
     dx.sum_of("income", by="sex")             sums
-    dx.mean_of("home.elevation", within=2)    a mean, wanted within 2 (95 % of the time)
-    dx.proportion_of(sex="F", by="state")          proportions, from 0 to 1
-    dx.sd_of("age"), dx.correlation_of(…)     how numbers spread, and go together
-    dx.table("age/10", weight=2)              more important than others in its plan
+    dx.mean_of("home.elevation", within=2)    a mean with target 2 (95 % of the noise within ± 2)
+    dx.proportion_of(sex="F", by="state")     proportions, from 0 to 1
+    dx.sd_of("age"), dx.correlation_of(…)     standard deviations, correlations
+    dx.table("age/10", weight=2)              its squared errors count twice in its plan
     dx.matrix([[1, 0, 1]])                    any linear queries
 
 Queries stack with `+`.
@@ -41,12 +41,12 @@ from dxprivacy.queries.text.written_names import Length, in_one_unit
 
 _NUMBER = (int, float, np.number, Fraction, Decimal)
 Where: TypeAlias = "Mapping[str, object] | str | None"
-"""Conditions by name, or in words as behind `where`."""
+"""Conditions by name, or in words as after `where`."""
 Ask: TypeAlias = "Asked | Stack | str | Iterable[Asked | Stack | str]"
 
 
 def gather(*asked: Any) -> Stack:
-    """Queries, lists of them, arrays, and queries in words, as one stack.
+    """Collect queries, lists of them, arrays, and queries in words, into one stack.
 
     >>> len(gather("count by sex", [count(), mean_of("age")]).queries)
     3
@@ -81,9 +81,10 @@ def table(
     blur: Number | None = None,
     **more: object,
 ) -> Count:
-    """Counts for every combination of the given attributes or properties; `age/10` groups by tens.
+    """Count every combination of the given attributes or properties; `age/10` groups by tens.
 
-    With a `blur` the borders between groups of numbers are soft: far less noise where close numbers are well protected.
+    With a `blur`, borders between groups of numbers are soft.  This needs far less noise if the policy allows only a
+    small ε between close numbers.
 
     >>> str(table("sex", "age/10", within=5)), str(table("age/10", blur=2))
     ('count by sex, age/10 within 5', 'count by age/10 blur 2')
@@ -97,11 +98,11 @@ def table(
 
 
 def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> Count:
-    """How many records fulfil the conditions; `age=(18, 65)` includes both ends, a list means any of them.
+    """Count the records that fulfil the conditions; `age=(18, 65)` includes both ends, a list means any of them.
 
-    On numbers in cells `income=(0, 5000)` means from 0 to below 5000.
+    For binned numbers, `income=(0, 5000)` means from 0 to below 5000.
 
-    Conditions are keywords, also one on an attribute `weight`: importance is `dx.count(…).weighted(2)`.
+    All keywords are conditions, even one on an attribute `weight`; `dx.count(…).weighted(2)` weights the query.
 
     >>> str(count(sex="F", age=(18, 65)))
     'count where sex=F and age=18..65'
@@ -113,7 +114,7 @@ def count(*, within: Number | None = None, by: str | Sequence[str] = (), **where
 
 
 def count_people(*, within: Number | None = None, by: str | Sequence[str] = (), **where: object) -> CountPeople:
-    """How many people have at least one row, of those that are kept, that fulfils the conditions: under `[people]`.
+    """Count the people with at least one kept row that fulfils the conditions; needs `[people]` in the policy.
 
     >>> str(count_people(ward="A", by="month"))
     'count people by month where ward=A'
@@ -130,7 +131,7 @@ def sum_of(
     weight: Number = 1,
     **more: object,
 ) -> Sum:
-    """The sum of a number over records, possibly by groups; what is missing counts as 0, or as the policy declares.
+    """Sum a number over records, possibly by groups; missing numbers count as 0, or as the policy declares.
 
     >>> str(sum_of("income", by="sex")), str(sum_of("income", where="age<65", sex="F"))
     ('sum income by sex', 'sum income where age<65 and sex=F')
@@ -149,9 +150,9 @@ def mean_of(
     weight: Number = 1,
     **more: object,
 ) -> Mean:
-    """The mean of a number over the records that have a valid one: a ratio of two noisy answers.
+    """Average a number over the records that have a valid one: a ratio of two noisy answers.
 
-    Where the policy declares the attribute `complete`, the mean over all records is their sum over the public n.
+    If the policy declares the attribute `complete`, the mean over all records is their sum divided by the public n.
 
     >>> str(mean_of("age", where={"sex": "F"}))
     'mean age where sex=F'
@@ -171,7 +172,7 @@ def proportion_of(
     weight: Number = 1,
     **more: object,
 ) -> Proportion:
-    """The proportion of records, from 0 to 1, that fulfil the conditions: of all, of each group, or among some.
+    """Return the proportion of records that fulfil the conditions: of all, of each group, or among some.
 
     >>> str(proportion_of(delay=(15, 60), by="carrier")), str(proportion_of({"by": "x"}, among={"sex": "F"}))
     ('proportion by carrier where delay=15..60', "proportion where 'by'=x among sex=F")
@@ -190,7 +191,7 @@ def ratio_of(
     weight: Number = 1,
     **more: object,
 ) -> RatioOf:
-    """A sum over the number of records, or over the sum of numbers that are all positive.
+    """Divide a sum by the number of records, or by the sum of numbers that are all positive.
 
     >>> str(ratio_of("children", by="region")), str(ratio_of("cost", "area"))
     ('ratio of sum children to count by region', 'ratio of sum cost to sum area')
@@ -217,7 +218,7 @@ def variance_of(
     weight: Number = 1,
     **more: object,
 ) -> Variance:
-    """The mean squared distance from the mean, over the records that have a valid number.
+    """Return the variance (mean squared distance from the mean) over the records with a valid number.
 
     >>> str(variance_of("age", by="sex"))
     'variance age by sex'
@@ -234,7 +235,7 @@ def sd_of(
     weight: Number = 1,
     **more: object,
 ) -> Deviation:
-    """The standard deviation: the root of the variance.
+    """Return the standard deviation, the square root of the variance.
 
     >>> str(sd_of("age", where={"sex": "F"}))
     'sd age where sex=F'
@@ -252,7 +253,7 @@ def covariance_of(
     weight: Number = 1,
     **more: object,
 ) -> Covariance:
-    """How two numbers go together, over the records that have both.
+    """Return the covariance of two numbers over the records that have both.
 
     >>> str(covariance_of("age", "income"))
     'covariance age, income'
@@ -271,7 +272,7 @@ def correlation_of(
     weight: Number = 1,
     **more: object,
 ) -> Correlation:
-    """The covariance over both standard deviations: from -1 to 1.
+    """Return the correlation: the covariance divided by both standard deviations, from -1 to 1.
 
     >>> str(correlation_of("age", "income", by="sex"))
     'correlation age, income by sex'
@@ -290,9 +291,9 @@ def median_of(
     weight: Number = 1,
     **more: object,
 ) -> Quantiles:
-    """The number in the middle, for a plan, or by itself for a selection (`session.plan_selection`).
+    """Return the median, for a plan; alone also for a selection (`session.plan_selection`).
 
-    Ranks are smoothed over a width, which a plan chooses unless it is given; 0 takes them as they are.
+    Ranks are smoothed over `width`; a plan selects it if it is not given, and 0 means no smoothing.
 
     >>> str(median_of("age", by="sex")), str(median_of("income", width=5000))
     ('median age by sex', 'median income width 5000')
@@ -310,13 +311,13 @@ def quantile_of(
     weight: Number = 1,
     **more: object,
 ) -> Quantiles:
-    """The numbers up to which proportions of the records lie, each between 0 and 1; several at once cost little more.
+    """Return quantiles: the numbers up to which proportions of the records lie; several at once cost little more.
 
     >>> str(quantile_of("income", 0.9)), str(quantile_of("age", 0.25, 0.75, where={"sex": "F"}))
     ('quantile 0.9 of income', 'quantile 0.25, 0.75 of age where sex=F')
     """
     if any(isinstance(x, (list, tuple, np.ndarray)) for x in at):
-        raise UsageError("quantiles stand one by one", hints=['dx.quantile_of("age", 0.25, 0.75)'])
+        raise UsageError("quantiles are given one by one", hints=['dx.quantile_of("age", 0.25, 0.75)'])
     levels = tuple(Fraction(exact(x, what="a quantile")) for x in at)
     goals, wide = (target(within), "", importance(weight)), _length(width, "width")
     return Quantiles(one_name(of), _names(by), _conditions(where, more), *goals, at=levels, width=wide).settled()
@@ -333,7 +334,7 @@ def density_of(
     weight: Number = 1,
     **more: object,
 ) -> Density:
-    """How many records lie where along a line or on a map, each spread over a width, which a plan chooses if need be.
+    """Count records in bins along a line or on a map, each blurred by `width`; a plan selects it if not given.
 
     >>> str(density_of("income", width=5000, every=2500)), str(density_of("home", width="500 m"))
     ('density income width 5000 every 2500', 'density home width 0.5 km')
@@ -343,7 +344,7 @@ def density_of(
 
 
 def prefixes(of: str, *, within: Number | None = None, weight: Number = 1, **where: object) -> Prefixes:
-    """How many records lie from the first value up to each: a cumulative distribution; `age/10` in steps of ten.
+    """Count the records up to each value: a cumulative distribution; `age/10` in steps of ten.
 
     >>> str(prefixes("age/10"))
     'prefixes age/10'
@@ -353,7 +354,7 @@ def prefixes(of: str, *, within: Number | None = None, weight: Number = 1, **whe
 
 
 def ranges(of: str, *, within: Number | None = None, weight: Number = 1, **where: object) -> Ranges:
-    """How many records lie in each interval of an ordered attribute.
+    """Count the records in each interval of an ordered attribute.
 
     >>> str(ranges("age/10", within=5))
     'ranges age/10 within 5'
@@ -365,23 +366,23 @@ def ranges(of: str, *, within: Number | None = None, weight: Number = 1, **where
 def marginals(
     order: int, *, of: str | Sequence[str] = (), within: Number | None = None, weight: Number = 1, **where: object
 ) -> Marginals:
-    """All tables of `order` attributes: of all that there are, or of those named, in groups where that is said.
+    """Return all tables of `order` attributes: of all attributes or of those in `of`, possibly in groups.
 
     >>> str(marginals(2)), str(marginals(2, of=["sex", "age/10", "job"]))
     ('marginals 2', 'marginals 2 of sex, age/10, job')
     """
     require_no_conditions(where, Marginals.ask)
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-        raise UsageError(f"marginals of how many attributes? {order!r} is no such number")
+        raise UsageError(f"marginals of how many attributes? {order!r} is not a positive integer")
     return Marginals(str(order), _names(of), within=target(within), weight=importance(weight))
 
 
 def matrix(
     rows: Any, *, labels: Sequence[str] = (), within: Number | None = None, weight: Number = 1
 ) -> MatrixQuery | Stack:
-    """Any linear queries, one row each; dense or scipy sparse.
+    """Return arbitrary linear queries, one for each row; dense or scipy sparse.
 
-    Rows of very different sizes are several queries, each on a grid that suits it.
+    Rows of very different sizes become several queries, each on its own integer grid.
 
     >>> matrix([[1, 0.5], [0, 1]]).factor
     Fraction(1, 2)
@@ -404,7 +405,7 @@ def matrix(
 
 
 def _conditions(where: Where, more: Mapping[str, object] | None = None) -> Conditions:
-    """In words or by name; behind them those that were given as keywords."""
+    """Return conditions given in words or by name, followed by those given as keywords."""
     return (*(parse_conditions(where) if isinstance(where, str) else conditions(where)), *conditions(more))
 
 
@@ -413,7 +414,7 @@ def _names(by: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _lengths(**given: Number | None) -> dict[str, Any]:
-    """Lengths as they were given, texts perhaps with their unit on the Earth, and what is to be said of them."""
+    """Return the query fields of lengths: their numbers, and `lengths` if any has a unit on the Earth."""
     read = {name: Length.read(value, name) for name, value in given.items() if value is not None}
     return {name: length.number for name, length in read.items()} | in_one_unit(read)
 

@@ -1,4 +1,4 @@
-"""From parts to a query, however they were written; and which kinds of query there are."""
+"""Assemble a query from its parts; and the registry of the kinds of queries."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -22,11 +22,11 @@ ASKS: dict[str, type[Query]] = {kind.ask: kind for kind in _KINDS}
 
 
 def register_query(kind: type[Query]) -> type[Query]:
-    """Make a kind of query known to words, plans and ledgers.  One word means one thing, for ever."""
+    """Register a kind of query for words, plans and ledgers; a word cannot be registered twice."""
     if not (isinstance(kind, type) and issubclass(kind, Query)) or not kind.ask.isidentifier():
         raise UsageError("a kind of query is a class that extends Query, with one word for `ask`")
     if ASKS.setdefault(kind.ask, kind) is not kind:
-        raise UsageError(f"“{kind.ask}” is asked already, and means something else")
+        raise UsageError(f"“{kind.ask}” is already registered as another kind of query")
     return kind
 
 
@@ -43,15 +43,15 @@ def assemble(
     missing: str | None = None,
     further: Mapping[str, Any] | None = None,
 ) -> Query:
-    """A query from its parts, however they were written; what has no meaning is refused.
+    """Assemble a query from its parts; refuse combinations without meaning.
 
-    Words, `[[query]]` tables and JSON all end here.
+    Words, `[[query]]` tables and JSON are all read into these parts.
 
     >>> str(assemble("sum", of="income", by=["sex"]))
     'sum income by sex'
     """
     if ask not in ASKS:
-        raise QueryError(f"“{ask}” is not something to ask", hints=did_you_mean(str(ask), ASKS) or [("count", "")])
+        raise QueryError(f"“{ask}” is not a query", hints=did_you_mean(str(ask), ASKS) or [("count", "")])
     kind = ASKS[ask]
     if kind.takes_of != bool(of):
         what = f"{ask} of what?" if not of else f"count takes no “{of}”"
@@ -67,7 +67,7 @@ def assemble(
     more = {name: value for name, value in (further or {}).items() if value is not None}
     if "lengths" in more and "lengths" not in kind.also:
         hint = ("width N", "without a unit: in that of the numbers")
-        raise QueryError(f"{kind.said or ask} is of no places: km, m and miles lie between places", hints=[hint])
+        raise QueryError(f"{kind.said or ask} has no places; km, m and miles are lengths between places", hints=[hint])
     for name in more:
         if name not in kind.also:
             others = [other.said or other.ask for other in ASKS.values() if name in other.also]

@@ -1,7 +1,7 @@
-"""Conditions on one attribute: any of some values, a range with both ends included, a comparison; or made of these.
+"""Conditions on one attribute: any of some values, a range with both ends included, a comparison; or composed of these.
 
-What is made of others is written in one way only, so that a query and its words are one thing: `sex=F or sex=X` is
-`sex=F|X`, and not of not is nothing.  Two conditions on one attribute need no form of their own: both are to hold.
+Composed conditions have a normal form, so that a query and its words correspond one to one: `sex=F or sex=X` becomes
+`sex=F|X`, and double negations cancel.  Two conditions on one attribute are listed separately: both must hold.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,13 +17,13 @@ from dxprivacy.universe.ordering.order import Name
 from dxprivacy.universe.reading.calendar import days_named
 from dxprivacy.universe.reading.text_formats import as_date, hours_of
 
-MOST_DEEP = 10  # conditions inside of conditions
-_SIGNS = {">": "above", ">=": "from", "<": "below", "<=": "to"}  # and how files say them
+MOST_DEEP = 10  # levels of nested conditions
+_SIGNS = {">": "above", ">=": "from", "<": "below", "<=": "to"}  # sign: key in files
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Above, from, below or up to a number or a day."""
+    """A comparison (above, from, below, up to) with a number or a day."""
 
     sign: str
     end: Fraction | date
@@ -31,7 +31,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Not:
-    """Every value that does not fulfil a condition: `other` too."""
+    """Every value that does not fulfil a condition, including `other`."""
 
     inner: "Condition"
 
@@ -51,7 +51,7 @@ class AnyOf:
 
 @dataclass(frozen=True)
 class AllOf:
-    """All of several conditions on the same attribute, inside of another one."""
+    """All of several conditions on the same attribute, inside another condition."""
 
     parts: "tuple[Condition, ...]"
 
@@ -63,16 +63,16 @@ Plain: TypeAlias = tuple[str, ...] | tuple[Fraction, Fraction] | tuple[date, dat
 """Any of these values, or a range of numbers, days or named values with both ends included."""
 Condition: TypeAlias = Plain | Compared | Not | AnyOf | AllOf
 Conditions: TypeAlias = tuple[tuple[str, Condition], ...]
-"""What is to hold, each by the name that it is about."""
+"""Conditions that must all hold, each with the name of its attribute."""
 
 
 def _require_shallow(condition: Condition) -> None:
     if _depth(condition) > MOST_DEEP:
-        raise UsageError(f"conditions inside of conditions, more than {MOST_DEEP} deep", hints=["simpler ones"])
+        raise UsageError(f"conditions are nested more than {MOST_DEEP} levels deep", hints=["simpler ones"])
 
 
 def _depth(condition: Condition) -> int:
-    """How many conditions stand inside of one another; what stands inside of this one was looked at before."""
+    """Return the nesting depth of a condition; it is bounded, because inner conditions were checked before."""
     match condition:
         case Not(inner):
             return 1 + _depth(inner)
@@ -83,12 +83,12 @@ def _depth(condition: Condition) -> int:
 
 
 def conditions(where: Mapping[str, object] | None) -> Conditions:
-    """One for each name."""
+    """Make a condition for each name."""
     return tuple((name, condition(wanted)) for name, wanted in (where or {}).items())
 
 
 def condition(wanted: object) -> Condition:
-    """A condition from what was written: a pair is a range of numbers, days or names, a list any of its values."""
+    """Make a condition: a pair is a range of numbers, days or names; a list means any of its values."""
     if isinstance(wanted, (Compared, Not, AnyOf, AllOf)):
         return wanted
     if isinstance(wanted, tuple):
@@ -97,7 +97,7 @@ def condition(wanted: object) -> Condition:
         first, last = (days_named(as_text(x) if isinstance(x, int) else x) for x in wanted)
         if (
             first and last and any(not _is_year(x) for x in wanted)
-        ):  # two years may be numbers: what they are asked of says it
+        ):  # two years may also be numbers: the attribute decides
             if first[0] > last[1]:
                 raise UsageError(f"the range {wanted[0]}..{wanted[1]} is empty")
             return first[0], last[1]
@@ -115,7 +115,7 @@ def condition(wanted: object) -> Condition:
 
 
 def _number(end: object) -> Fraction:
-    """A number, or a time of day in hours."""
+    """Read a number, or a time of day in hours."""
     hours = hours_of(end)
     return Fraction(exact(end, what="end of a range")) if hours is None else hours
 
@@ -133,7 +133,7 @@ def _is_year(end: object) -> bool:
 
 
 def written_condition(text: str) -> Condition:
-    """A condition as it stands in a query: `18..65` is a range, everything else a value.
+    """Read a condition as written in a query: `18..65` is a range, everything else a value.
 
     >>> written_condition("18..65"), written_condition("F")
     ((Fraction(18, 1), Fraction(65, 1)), ('F',))
@@ -143,7 +143,7 @@ def written_condition(text: str) -> Condition:
 
 
 def above(end: object) -> Compared:
-    """More than a number, or later than a day: `dx.count(age=dx.above(30))`.
+    """Make the condition "more than a number" or "later than a day": `dx.count(age=dx.above(30))`.
 
     >>> above(30), above("2026-03").end.isoformat()
     (Compared(sign='>', end=Fraction(30, 1)), '2026-03-31')
@@ -152,7 +152,7 @@ def above(end: object) -> Compared:
 
 
 def at_least(end: object) -> Compared:
-    """A number or more, or a day or later.
+    """Make the condition "a number or more" or "a day or later".
 
     >>> at_least(30)
     Compared(sign='>=', end=Fraction(30, 1))
@@ -161,7 +161,7 @@ def at_least(end: object) -> Compared:
 
 
 def below(end: object) -> Compared:
-    """Less than a number, or earlier than a day.
+    """Make the condition "less than a number" or "earlier than a day".
 
     >>> below("2026-03").end.isoformat()
     '2026-03-01'
@@ -170,7 +170,7 @@ def below(end: object) -> Compared:
 
 
 def at_most(end: object) -> Compared:
-    """A number or less, or a day or earlier.
+    """Make the condition "a number or less" or "a day or earlier".
 
     >>> at_most(40)
     Compared(sign='<=', end=Fraction(40, 1))
@@ -179,7 +179,7 @@ def at_most(end: object) -> Compared:
 
 
 def none_of(*wanted: object) -> Condition:
-    """Everything else, `other` too: `dx.count(sex=dx.none_of("F"))`, `dx.count(age=dx.none_of((18, 65)))`.
+    """Make the condition "none of these", which includes `other`: `dx.count(sex=dx.none_of("F"))`.
 
     >>> none_of("F", "X"), none_of(above(30))
     (Not(inner=('F', 'X')), Not(inner=Compared(sign='>', end=Fraction(30, 1))))
@@ -188,7 +188,7 @@ def none_of(*wanted: object) -> Condition:
 
 
 def any_of(*wanted: object) -> Condition:
-    """At least one of several: `dx.count(age=dx.any_of(dx.below(18), dx.above(65)))`.
+    """Make the condition "at least one of these": `dx.count(age=dx.any_of(dx.below(18), dx.above(65)))`.
 
     >>> any_of("F", "X"), any_of(7)
     (('F', 'X'), ('7',))
@@ -199,26 +199,26 @@ def any_of(*wanted: object) -> Condition:
 
 
 def compared(sign: str, end: object) -> Compared:
-    """A comparison from what was written; of a month or year with its first or last day, as the sign wants it."""
+    """Make a comparison; a month or year stands for its first or last day, depending on the sign."""
     days = days_named(as_text(end) if isinstance(end, int) else end)
     if days is not None and not _is_year(end):
         return Compared(sign, days[1] if sign in (">", "<=") else days[0])
     try:
         return Compared(sign, _number(end))
     except UsageError:
-        what = f"“{sign}” compares with a number, a day or a time of day; {str(end)[:40]!r} is none"
+        what = f"“{sign}” compares with a number, a day or a time of day; {str(end)[:40]!r} is not one"
         ends = f"…={str(end)[:40]}..LAST" if sign in (">", ">=") else f"…=FIRST..{str(end)[:40]}"
         hints: list[Hint | str] = ["age>30", "visit>=2026-03-01", (ends, "of names in an order, both ends included")]
         raise UsageError(what, hints=hints) from None
 
 
 def negated(wanted: Condition) -> Condition:
-    """Whatever does not fulfil a condition."""
+    """Return the negation of a condition, in normal form."""
     return wanted.inner if isinstance(wanted, Not) else Not(wanted)
 
 
 def either(parts: Sequence[Condition]) -> Condition:
-    """Whatever fulfils one of some conditions."""
+    """Return the disjunction of some conditions, in normal form."""
     flat = [each for part in parts for each in (part.parts if isinstance(part, AnyOf) else (part,))]
     values = [each for each in flat if isinstance(each, tuple) and isinstance(each[0], str)]
     if len(values) == len(flat):
@@ -227,18 +227,18 @@ def either(parts: Sequence[Condition]) -> Condition:
 
 
 def together(parts: Sequence[Condition]) -> Condition:
-    """Whatever fulfils all of some conditions."""
+    """Return the conjunction of some conditions, in normal form."""
     flat = [each for part in parts for each in (part.parts if isinstance(part, AllOf) else (part,))]
     return flat[0] if len(flat) == 1 else AllOf(tuple(flat))
 
 
 def opposite(where: Conditions) -> Conditions:
-    """Conditions that hold where these do not: of one attribute."""
+    """Return the negation of conditions, which must be on one attribute."""
     return ((_one_name(where, "not"), negated(together([wanted for _, wanted in where]))),)
 
 
 def alternatives(selections: Sequence[Conditions]) -> Conditions:
-    """Conditions that hold where some of these do: of one attribute."""
+    """Return the disjunction of several sets of conditions, which must be on one attribute."""
     if len(selections) == 1:
         return selections[0]
     name = _one_name([each for where in selections for each in where], "or")
@@ -261,7 +261,7 @@ def is_range(condition: Condition) -> bool:
 
 
 def plain_parts(condition: Condition) -> Iterator[Plain | Compared]:
-    """What a condition is made of: values, ranges and comparisons."""
+    """Yield the values, ranges and comparisons inside a condition."""
     match condition:
         case Not(inner):
             yield from plain_parts(inner)
@@ -273,7 +273,7 @@ def plain_parts(condition: Condition) -> Iterator[Plain | Compared]:
 
 
 def condition_to_dict(condition: Condition) -> Any:
-    """For JSON."""
+    """Write a condition as JSON data."""
     match condition:
         case Compared(sign, end):
             return {_SIGNS[sign]: str(end)}
@@ -289,10 +289,10 @@ def condition_to_dict(condition: Condition) -> Any:
 
 
 def condition_from_dict(data: Any) -> Condition:
-    """Back from JSON; what is made of others only as we write it."""
+    """Read a condition from JSON; composed conditions must be in normal form."""
     found = _from_dict(data, MOST_DEEP)
     if isinstance(found, AllOf):
-        raise ValueError("conditions that are all to hold stand side by side")
+        raise ValueError("conditions that must all hold are listed separately")
     return found
 
 
@@ -311,7 +311,7 @@ def _from_dict(data: Any, deep: int) -> Condition:
         if key == named:
             return Compared(sign, _end_from_dict(inner))
     if deep < 1:
-        raise ValueError("conditions inside of conditions without end")
+        raise ValueError("conditions are nested too deeply")
     if key == "not":
         wanted = _from_dict(inner, deep - 1)
         return _as_written(negated(wanted), Not(wanted))
@@ -319,13 +319,13 @@ def _from_dict(data: Any, deep: int) -> Condition:
     if key == "any":
         return _as_written(either(parts), AnyOf(parts))
     if key != "all":
-        raise ValueError("a condition that nobody knows")
+        raise ValueError("an unknown condition")
     return _as_written(together(parts), AllOf(parts))
 
 
 def _as_written(ours: Condition, theirs: Condition) -> Condition:
     if ours != theirs:
-        raise ValueError("a condition in other words than ours")
+        raise ValueError("a condition that is not in normal form")
     return ours
 
 
@@ -334,7 +334,7 @@ def _end_from_dict(text: Any) -> Fraction | date:
 
 
 def _ends_from_dict(first: Any, last: Any) -> Condition:
-    """Two numbers; or two names, of which what they are asked of, if it has an order, says whether it has them."""
+    """Read two numbers, or two names; an attribute with an order later checks whether it has the names."""
     try:
         return written_fraction(first), written_fraction(last)
     except ValueError:

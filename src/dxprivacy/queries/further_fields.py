@@ -1,6 +1,6 @@
-"""What some kinds of query say besides groups and conditions: how it stands in files and in words.
+"""Further fields of some kinds of query, besides groups and conditions: how files and words write them.
 
-A kind names its own further fields (`Query.also`); here is one way to write and to read each of them.
+A kind names its further fields in `Query.also`; `FURTHER` writes and reads each of them.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from dxprivacy.queries.conditions import Conditions, condition_from_dict, condit
 
 @dataclass(frozen=True)
 class Further:
-    """One further field: to JSON and back, and the clause that says it; no clause where other words do."""
+    """One further field: to JSON and back, and its clause in words; empty if the field is written elsewhere."""
 
     to_json: Callable[[Any], Any]
     from_json: Callable[[Any], Any]
@@ -32,7 +32,7 @@ def _conditions_to_json(where: Conditions) -> list[Any]:
 
 
 def conditions_from_json(data: Any) -> Conditions:
-    """Conditions back from JSON."""
+    """Read conditions from JSON."""
     return tuple((_text(name), condition_from_dict(c)) for name, c in data)
 
 
@@ -44,7 +44,7 @@ def _levels_from_json(data: Any) -> tuple[Fraction, ...]:
 
 def _kilometers(given: Any) -> str:
     if given != KM:
-        raise TypeError("lengths are kilometers on the Earth, or nothing is said of them")
+        raise TypeError("lengths are kilometers on the Earth, or not given")
     return KM
 
 
@@ -53,7 +53,7 @@ def _length(name: str) -> Further:
 
 
 KM = "km"
-"""What `lengths` of a query are in that lie on the Earth, between latitudes and longitudes."""
+"""The value of a query's `lengths` if its lengths are on the Earth, between latitudes and longitudes."""
 FURTHER: Mapping[str, Further] = {
     "among": Further(_conditions_to_json, conditions_from_json, lambda _: ""),
     "to": Further(str, _text, lambda _: ""),

@@ -1,4 +1,4 @@
-"""What counts, sums and means share: groups and conditions as rows, and what answers are called."""
+"""Groups and conditions of a query over a universe: their rows, and the labels of their answers."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -23,18 +23,18 @@ Groups: TypeAlias = tuple[tuple[str, str], ...]
 
 @dataclass
 class Grouped:
-    """The groups of a query: of each attribute that matters the group of every value (-1: in none)."""
+    """The groups of a query: for each attribute that it uses, the group of every value (-1: in none)."""
 
     query: Query
     universe: Universe
     groupings: list[Grouping]
     groups: dict[int, Ints]
     sizes: dict[int, int]
-    part: Fraction  # of all records, as if all groups and values were equally frequent
+    part: Fraction  # the fraction of all records in one group, if all groups and values were equally frequent
 
     @classmethod
     def of(cls, query: Query, universe: Universe) -> "Grouped":
-        """Groups and conditions, worked out."""
+        """Resolve the groups and conditions of a query over a universe."""
         groupings = [group(spec, universe) for spec in query.by]
         axes = [g.axis for g in groupings]
         if len(set(axes)) != len(axes):
@@ -74,7 +74,7 @@ class Grouped:
         unit: Fraction = Fraction(1),
         bias: Fraction = Fraction(0),
     ) -> OneHot:
-        """A row for each group; records count by the weights of some attributes' values, where there are any."""
+        """Return a row for each group; a record counts as the product of the weights of its values, 1 by default."""
         sizes, factors = dict(self.sizes), dict[int, Factor]()
         for axis, groups in self.groups.items():
             factors[axis] = Factor(groups.copy(), np.ones(len(groups), dtype=np.int64))
@@ -85,7 +85,7 @@ class Grouped:
         return OneHot(self.universe, factors, sizes, unit=unit, bias=bias)
 
     def leave_out_other(self, ref: Reference) -> None:
-        """Only valid entries count: `other` is in no group of its attribute."""
+        """Count valid entries only: put `other` in no group of its attribute."""
         valid = self.groups.setdefault(ref.axis, np.zeros(self.universe.shape[ref.axis], dtype=np.int64))
         valid[ref.attribute.listed :] = -1
         self.sizes.setdefault(ref.axis, 1)
@@ -98,15 +98,15 @@ class Grouped:
 
     @property
     def places(self) -> Iterator[Groups]:
-        """The groups that each row stands for, in the order of the labels."""
+        """The groups of each row, in the order of the labels."""
         return places(self.groupings, self.universe)
 
     def in_groups(self, answers: list[Answer]) -> tuple[Answer, ...]:
-        """The answers with the group that each stands for; their order is that of the labels."""
+        """Return the answers, in the order of the labels, each with its groups."""
         return in_groups(answers, self.groupings, self.universe)
 
     def require_unit(self, unit: str) -> None:
-        """Refuse a target in another unit than the answer's."""
+        """Refuse a target whose unit is not the answer's."""
         query = self.query
         if query.unit and query.unit != unit:
             raise QueryError(
@@ -117,9 +117,9 @@ class Grouped:
 
 
 def _part(universe: Universe, axis: int, groups: Ints, fulfilling: Bools | None) -> Fraction:
-    """The part of all records in one group along an attribute: of those that fulfil the conditions on it.
+    """Estimate the fraction of all records in one group along an attribute, among those that fulfil its conditions.
 
-    As if all groups that are left, and without conditions all groups, were equally frequent; and all values.
+    It assumes that all values, and all groups that the conditions leave, are equally frequent.
     """
     listed = universe.attributes[axis].listed
     inside = groups[:listed]
@@ -128,16 +128,16 @@ def _part(universe: Universe, axis: int, groups: Ints, fulfilling: Bools | None)
 
 
 def in_groups(answers: list[Answer], groupings: list[Grouping], universe: Universe) -> tuple[Answer, ...]:
-    """The answers with the group that each stands for; their order is that of the labels."""
+    """Return the answers, in the order of the labels, each with its groups."""
     placed = zip(answers, places(groupings, universe), strict=True)
     return tuple(changed(a, groups=groups) for a, groups in placed)
 
 
 def places(groupings: list[Grouping], universe: Universe) -> Iterator[Groups]:
-    """All combinations of groups, by what they are grouped and as what.
+    """Return all combinations of groups, each as pairs of column and label.
 
-    Combinations come in the order of the rows, attributes in the universe's order; each names its groups in the order
-    in which they were asked for.
+    Combinations come in the order of the rows, with attributes in the universe's order.  Each combination lists its
+    columns in the order of the query.
     """
     ordered = sorted(groupings, key=lambda g: g.axis)
     combined = product(*([(_column(g.name, universe), label) for label in g.labels] for g in ordered))
@@ -147,7 +147,7 @@ def places(groupings: list[Grouping], universe: Universe) -> Iterator[Groups]:
 
 
 def _column(name: str, universe: Universe) -> str:
-    """`home.state` is just `state` where nothing else is called so."""
+    """Shorten `home.state` to `state` if nothing else has this name."""
     short = name.rpartition(".")[2]
     facts = [fact for attribute in universe.attributes for fact in attribute.properties]
     return short if short != name and facts.count(short) == 1 and short not in universe.names else name

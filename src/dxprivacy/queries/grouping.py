@@ -1,4 +1,4 @@
-"""What the names in a query mean, which values fall into a group, and which fulfil a condition."""
+"""Resolve the names in a query, and find the values in each group and those that fulfil a condition."""
 
 import operator
 import re
@@ -24,7 +24,7 @@ from dxprivacy.universe.universe import Universe
 
 SPEC = re.compile(r"(?P<name>[^\[\]/]+)(?:/(?P<width>[^\[\]/]+)|\[(?P<edges>[^\[\]]*)\])?")
 
-_MANY = 500_000  # values, whose labels are not made before they are needed
+_MANY = 500_000  # values; the labels of more are made on demand
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Reference:
 
     @property
     def name(self) -> str:
-        """As a person writes it."""
+        """The name as a user writes it."""
         return self.fact.name if self.fact else self.attribute.name
 
     @property
@@ -47,38 +47,38 @@ class Reference:
 
     @property
     def numbers(self) -> Sequence[Fraction] | None:
-        """The number behind each listed value."""
+        """The number of each listed value; None if there are no numbers."""
         return self.fact.numbers if self.fact else self.attribute.numbers
 
     @property
     def instead_of_numbers(self) -> tuple[Hint, ...]:
-        """What to do where there are none."""
+        """Hints for an attribute without numbers."""
         return self.attribute.instead_of_numbers if self.fact is None else ()
 
     @property
     def entry(self) -> Attribute | None:
-        """What an entry of its column is read as; None for a property that is in no column."""
+        """The attribute that reads the entries of its column; None for a property without a column."""
         return self.attribute.entry_of(self.fact)
 
     @property
     def limits(self) -> tuple[str, str] | None:
-        """The least and the largest valid entry, where records outside of these may exist and count as `other`."""
+        """The least and the largest valid entry, if records outside of them count as `other`; else None."""
         may_be_other = self.attribute.has_other and not self.attribute.complete
         return self.entry.limits if may_be_other and self.entry is not None and not self.entry.clamps else None
 
     @property
     def hides(self) -> tuple[Fraction, Fraction]:
-        """How far below and above its number a valid entry may lie."""
+        """The binning error: how far below and above its number a valid entry may lie."""
         return self.attribute.hides(self.fact)
 
     @property
     def counts_as(self) -> str:
-        """What its numbers count as in sums, where that is not the number itself."""
+        """What its numbers count as in sums, as text; empty if they count as themselves."""
         return self.attribute.counts_as_in_sums(self.fact)
 
     @property
     def counts_more(self) -> bool:
-        """Whether a range or a value counts more than it says: cells, or ends that hold all beyond them."""
+        """Whether a range or a value counts more than its text: bins, or ends that contain all values beyond them."""
         return self.entry.counts_more if self.entry is not None else self._on_a_side
 
     @property
@@ -87,18 +87,18 @@ class Reference:
 
     @property
     def most_hidden(self) -> str:
-        """The most that cells hide of its number, in words."""
+        """The largest binning error of its number, as text."""
         most = max(self.hides)
         return rough_text(most) if self._on_a_side else number_text(most)
 
     def ends(self, besides: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
-        """Between which numbers a mean lies: of valid entries, and of what else counts."""
+        """Return the range of a mean: of valid entries, and of the other numbers that count."""
         below, above = self.hides
         least, largest = ends_of(self.numbers or ())
         return min(*besides, least - below, least), max(*besides, largest + above, largest)
 
     def left_out_of(self, called: str) -> list[str]:
-        """What is to be said where only valid numbers count, and of what cells hide."""
+        """Return remarks about records that are left out and about binning errors."""
         attribute, unit = self.attribute, f" {self.unit}" if self.unit else ""
         out = []
         if attribute.has_other and not attribute.complete:
@@ -111,12 +111,12 @@ class Reference:
         return out
 
     def text(self, index: int) -> str:
-        """The label of a listed value."""
+        """Return the label of a listed value."""
         return self.fact.entries[index] if self.fact else self.attribute.label(index)
 
 
 def resolve(name: str, universe: Universe) -> Reference:
-    """Find `sex`, `home.state`, or just `state` where only one attribute has it."""
+    """Find what a name means: `sex`, `home.state`, or just `state` if only one attribute has this property."""
     for axis, attribute in enumerate(universe.attributes):
         if attribute.name == name:
             return Reference(axis, attribute)
@@ -130,7 +130,7 @@ def resolve(name: str, universe: Universe) -> Reference:
     if len(found) == 1:
         return found[0]
     if found:
-        raise QueryError(f"“{name}” could be several things", hints=[f"{r.attribute.name}.{short}" for r in found])
+        raise QueryError(f"“{name}” is ambiguous", hints=[f"{r.attribute.name}.{short}" for r in found])
     facts = [f"{a.name}.{p}" for a in universe.attributes for p in a.properties]
     known = [*universe.names, *facts]
     shorts = {fact.rpartition(".")[2]: fact for fact in facts}
@@ -149,17 +149,17 @@ class Grouping:
     groups: Ints
     labels: Sequence[str]
     name: str = ""
-    ends: tuple[tuple[str, str], ...] = ()  # the names at the ends of each group, where values are names in an order
+    ends: tuple[tuple[str, str], ...] = ()  # the first and last name of each group, if values are ordered names
 
     def from_to(self, first: int, last: int) -> str:
-        """What neighboring groups are called together."""
+        """Return the label of several neighboring groups together."""
         if self.ends:
             return from_to(self.ends[first][0], self.ends[last][1])
         return joined(self.labels[first], self.labels[last])
 
 
 def joined(first: str, last: str) -> str:
-    """`0–9` and `30–39` together are `0–39`; with `65+` they are `0+`; so are `0 to 10` and `10 to 20`."""
+    """Join two labels: `0–9` and `30–39` become `0–39`, `0–9` and `65+` become `0+`; likewise `0 to 10`."""
     if first == last:
         return first
     if " to " in first and last.endswith("+"):
@@ -171,7 +171,7 @@ def joined(first: str, last: str) -> str:
 
 
 class _Texts(Sequence[str]):
-    """The labels of very many values, each made when somebody asks for it: mostly to be told that they are too many."""
+    """Labels of very many values, each made on demand; often such a query is refused before any is needed."""
 
     def __init__(self, ref: "Reference") -> None:
         self._ref = ref
@@ -189,7 +189,7 @@ class _Texts(Sequence[str]):
 
 
 def group(spec: str, universe: Universe) -> Grouping:
-    """`age`, `age/10`, `age[0,18,65]`, `home.state`, `elevation/500`, `visit/month`, `visit[2026-01-01,2026-07-01]`."""
+    """Return the groups of `age`, `age/10`, `age[0,18,65]`, `home.state`, `visit/month` or `visit[2026-01-01,…]`."""
     match = SPEC.fullmatch(spec.strip())
     if match is None:
         raise QueryError(f"cannot group by “{spec}”", hints=["age", "age/10", "age[0,18,65]"])
@@ -210,7 +210,7 @@ def group(spec: str, universe: Universe) -> Grouping:
 
 
 def _each_value(ref: Reference) -> Grouping:
-    """Every listed value is a group."""
+    """Return a grouping where every listed value is a group."""
     listed = ref.attribute.listed
     groups = np.arange(listed + ref.attribute.has_other, dtype=np.int64)
     groups[listed:] = -1
@@ -231,7 +231,7 @@ def _between_edges(ref: Reference, scale: Scale, written: str) -> Grouping:
 
 
 def _grouping(ref: Reference, groups: Places, labels: Sequence[str]) -> Grouping:
-    """Groups that no possible record can be in are left out: their count would always be 0."""
+    """Return a grouping without the groups that contain no possible record, whose counts would always be 0."""
     of_each = np.asarray(groups, dtype=np.int64)
     present = np.unique(of_each[of_each >= 0])
     if not len(present):
@@ -246,7 +246,7 @@ def _grouping(ref: Reference, groups: Places, labels: Sequence[str]) -> Grouping
 
 
 def _named_ends(ref: Reference, groups: Ints, count: int) -> tuple[tuple[str, str], ...]:
-    """The names of the first and the last value of each group; groups of names are neighbors."""
+    """Return the names of the first and last value of each group; groups consist of neighboring values."""
     starts = np.searchsorted(groups, np.arange(count + 1))
     return tuple((ref.text(int(a)), ref.text(int(b) - 1)) for a, b in pairwise(starts))
 
@@ -267,11 +267,11 @@ def _scale(ref: Reference, spec: str, ends: Plain = ()) -> Scale:
 
 
 def told(name: str, wanted: Condition, universe: Universe) -> str | None:
-    """A condition in the words of what is really counted, where that is not what it says; None for any other.
+    """Describe what a condition really counts, if that differs from its words; else return None.
 
-    Of numbers in cells a range is half open, but for its last end, and a single number means the cell that it lies in.
-    The ends of a range that clamps hold all that lies beyond them.  What is not something may be missing.
-    A comparison ends where the policy's range ends, since entries beyond it are `other`.
+    For binned numbers, a range is half open, except at the last end, and a single number means its bin.  The ends of a
+    range that clamps contain all values beyond them.  A negated condition includes `other`.  A comparison ends where
+    the policy's range ends, because entries beyond it are `other`.
     """
     ref = resolve(name, universe)
     if isinstance(wanted, Compared):
@@ -280,22 +280,22 @@ def told(name: str, wanted: Condition, universe: Universe) -> str | None:
     if isinstance(wanted, tuple):
         words = _counted(ref, name, wanted)
         return None if words is None else f"{name} {words}"
-    said, more = _phrase(ref, name, wanted)
+    words, more = _phrase(ref, name, wanted)
     with_other = ref.attribute.has_other and bool(fulfilling(ref, name, wanted)[-1])
-    return f"{name} {said}{' (other included)' if with_other else ''}" if more or with_other else None
+    return f"{name} {words}{' (other included)' if with_other else ''}" if more or with_other else None
 
 
 def _counted(ref: Reference, name: str, wanted: Plain) -> str | None:
-    """Values or a range in the words of what they count, where that is more than they say."""
-    cells = ref.entry
-    if cells is None and is_range(wanted):
+    """Describe what values or a range really count, if that is more than their words; else return None."""
+    entry = ref.entry
+    if entry is None and is_range(wanted):
         return _scale(ref, name, wanted).range_words(wanted[0], wanted[1])
-    if cells is None or not cells.counts_more:
+    if entry is None or not entry.counts_more:
         return None
     if is_range(wanted):
         scale = _scale(ref, name)
-        return cells.range_words(*scale.ends(wanted[0], wanted[1]))
-    return cells.values_words(sorted({k for v in wanted for k in cells.find_all(v)}))
+        return entry.range_words(*scale.ends(wanted[0], wanted[1]))
+    return entry.values_words(sorted({k for v in wanted for k in entry.find_all(v)}))
 
 
 def require_within_limits(name: str, wanted: Plain | Compared, universe: Universe) -> None:
@@ -332,32 +332,32 @@ def require_within_limits(name: str, wanted: Plain | Compared, universe: Univers
 
 
 def _limit_words(ref: Reference, wanted: Compared) -> str:
-    """Where a comparison ends on its open side; empty if no record can lie beyond the policy's range."""
+    """Return the end of a comparison on its open side; empty if no record can lie beyond the policy's range."""
     if ref.limits is None:
         return ""
     return f" (up to {ref.limits[1]})" if wanted.sign in (">", ">=") else f" (from {ref.limits[0]})"
 
 
 def _phrase(ref: Reference, name: str, wanted: Condition) -> tuple[str, bool]:
-    """A condition without its name, and whether some of its words are not those that were asked."""
+    """Write a condition without its name; also return whether its words differ from the given ones."""
     match wanted:
         case Compared(sign, end):
             limit = _limit_words(ref, wanted)
             return f"{sign}{end_text(end)}{limit}", bool(limit)
         case Not(inner):
-            said, more = _phrase(ref, name, inner)
-            return f"not ({said})" if isinstance(inner, (AnyOf, AllOf)) else f"not {said}", more
+            text, more = _phrase(ref, name, inner)
+            return f"not ({text})" if isinstance(inner, (AnyOf, AllOf)) else f"not {text}", more
         case AnyOf(parts) | AllOf(parts):
             found = [(*_phrase(ref, name, part), isinstance(part, (AnyOf, AllOf))) for part in parts]
             joint = " or " if isinstance(wanted, AnyOf) else " and "
-            return joint.join(f"({said})" if deep else said for said, _, deep in found), any(m for _, m, _ in found)
+            return joint.join(f"({text})" if deep else text for text, _, deep in found), any(m for _, m, _ in found)
         case _:
             words = _counted(ref, name, wanted)
             return (write_condition(wanted, logic=True), False) if words is None else (words, True)
 
 
 def selected(name: str, wanted: Condition, universe: Universe) -> tuple[int, Bools]:
-    """Which values of an attribute fulfil a condition."""
+    """Return the axis of a condition, and a mask of the attribute's values that fulfil it; refuse an empty mask."""
     ref = resolve(name, universe)
     mask = fulfilling(ref, name, wanted)
     if not mask.any():
@@ -366,12 +366,12 @@ def selected(name: str, wanted: Condition, universe: Universe) -> tuple[int, Boo
 
 
 def fulfilling(ref: Reference, name: str, wanted: Condition) -> Bools:
-    """The same of what a name means; values, ranges and comparisons must each be fulfilled by something."""
+    """Return a mask of the values that fulfil a condition; each value, range and comparison must match some value."""
     match wanted:
         case Not(inner):
             return ~fulfilling(ref, name, inner)
         case AnyOf(parts):
-            return reduce(operator.or_, (fulfilling(ref, name, part) for part in parts))  # one by one: they are long
+            return reduce(operator.or_, (fulfilling(ref, name, part) for part in parts))  # one by one: masks are large
         case AllOf(parts):
             return reduce(operator.and_, (fulfilling(ref, name, part) for part in parts))
         case Compared():
@@ -402,10 +402,10 @@ def _among(ref: Reference, name: str, wanted: Plain) -> Sequence[int]:
 
 
 def _on_one_side(ref: Reference, name: str, wanted: Compared) -> Sequence[int]:
-    """The values that a comparison holds for; refused where it would hold for others than it says."""
+    """Return the values for which a comparison holds; refuse one that would also hold for entries beyond its words."""
     if ref.entry is None and ref.attribute.is_series and (any(ref.hides) or ref.attribute.clamps):
         raise QueryError(
-            f"{name} adds up numbers that are known in steps or moved to the ends of a range: nothing compares it",
+            f"{name} adds up numbers that are known in bins or moved to the ends of a range; it cannot be compared",
             hints=[f"mean {name}", f"sum {name}"],
         )
     words = named_condition(name, wanted)
@@ -416,7 +416,7 @@ def _on_one_side(ref: Reference, name: str, wanted: Compared) -> Sequence[int]:
         least, most = ends_of(scale.starts)
         if min(starts) == least if wanted.sign in (">", ">=") else max(starts) == most:
             raise QueryError(
-                f"{words} would also hold for what lies beyond the range of {ref.name}",
+                f"{words} would also hold for entries beyond the range of {ref.name}",
                 details=[f"The policy counts a {ref.name} outside its range as the nearest end of it."],
                 hints=[("an end within the range", "the first and the last value hold all that lies beyond them")],
             )

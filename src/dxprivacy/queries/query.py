@@ -1,7 +1,7 @@
-"""Queries of people: a count, sum or mean by groups and under conditions, or many counts at once, with a target.
+"""The base class of users' queries: statistics by groups and under conditions, or many counts at once, with a target.
 
-Each kind is a class in a file of its own, which binds itself to a universe; here is what all have in common: the
-parts, their words, and what makes a new query honest.
+Each kind is a class in a file of its own, which binds itself to a universe.  Common to all are the parts, their words,
+and the checks that a new query counts what its words say.
 """
 
 import re
@@ -32,31 +32,31 @@ _REMEMBERED_ROWS = 400_000  # in all
 
 @dataclass(frozen=True)
 class Query(Asked):
-    """What all kinds have in common."""
+    """Base of all kinds of queries."""
 
     ask: ClassVar[str]
-    said: ClassVar[str] = ""  # in words, where that is more than one
-    takes_of: ClassVar[bool] = True  # whether it is about something: `sum of what?`
-    whole: ClassVar[bool] = False  # asked of all records at once: neither groups nor conditions
-    listing: ClassVar[str] = ""  # the word behind which one that is asked of all records lists what it is about
+    said: ClassVar[str] = ""  # the words for `ask`, if they differ from it
+    takes_of: ClassVar[bool] = True  # whether it needs an attribute in `of`, like `sum income`
+    whole: ClassVar[bool] = False  # about all records at once: takes neither groups nor conditions
+    listing: ClassVar[str] = ""  # the word before a list of attributes, for a query about all records
     missing_as: ClassVar[str] = ""  # how missing and invalid entries count in a new query
-    also: ClassVar[tuple[str, ...]] = ()  # what else is said of it: names of fields of its own (further_fields.py)
+    also: ClassVar[tuple[str, ...]] = ()  # names of its further fields (further_fields.py)
 
     of: str = ""
     by: tuple[str, ...] = ()
     where: Conditions = ()
     within: Fraction | None = None
     unit: str = ""
-    weight: Fraction = Fraction(1)  # so many times its squared errors count when the noise is shared out
-    title: str = ""  # what people call it
-    missing: str = ""  # how missing and invalid entries count; as the middle of the range where it is ""
+    weight: Fraction = Fraction(1)  # the weight of its squared errors in the error objective
+    title: str = ""  # the user's name for it
+    missing: str = ""  # how missing and invalid entries count; "": as the middle of the range
 
     @abstractmethod
     def rows_on(self, universe: Universe) -> Workload:
-        """The rows, worked out."""
+        """Compute the rows over a universe."""
 
     def on(self, universe: Universe) -> Workload:
-        """The rows; those of the last few are remembered, since adaptive mechanisms ask again and again."""
+        """Return the rows; the last few are cached, because adaptive mechanisms bind the same query repeatedly."""
         for known, where, bound in tuple(_RECENT):
             if known == self and _same(where, universe):
                 return bound if where is universe else replace(bound, universe=universe)
@@ -70,11 +70,11 @@ class Query(Asked):
 
     @property
     def measure(self) -> str:
-        """Whatever adds up no numbers counts records."""
+        """The kind of its numbers; `count` unless it adds up numbers."""
         return "count"
 
     def grouped(self) -> tuple[str, ...]:
-        """The specs of what it tells apart."""
+        """Return the group specifications that it separates."""
         return self.by
 
     def names(self, universe: Universe) -> list[str]:  # noqa: ARG002
@@ -88,7 +88,7 @@ class Query(Asked):
         return replace(self, within=None, unit="")
 
     def weighted(self, weight: Number) -> Self:
-        """The same query, so much more important than others in its plan.
+        """Return the same query with a weight relative to the other queries of its plan.
 
         >>> from dxprivacy.queries.asking import count
         >>> str(count(sex="F").weighted(2))
@@ -105,7 +105,7 @@ class Query(Asked):
         return self.title or self.words(goals=False)
 
     def words(self, *, goals: bool = True, universe: Universe | None = None) -> str:
-        """As people write it; parsing the words gives the query again.  `goals=False` leaves out target and weight.
+        """Write the query in words; parsing them gives it back.  `goals=False` leaves out target and weight.
 
         With a universe, conditions name what is counted there: a bin, or the end of the policy's range.
         """
@@ -114,7 +114,7 @@ class Query(Asked):
             words.append(f"{self.listing or 'by'} " + ", ".join(map(quoted, self.by)))
         if self.where:
             words.append("where " + _said(self.where, universe))
-        words += [said for name in self.also if (said := self.further_words(name, universe))]
+        words += [clause for name in self.also if (clause := self.further_words(name, universe))]
         if self.within is not None and goals:
             words.append(f"within {number_text(self.within)}" + (f" {self.unit}" if self.unit else ""))
         if self.weight != 1 and goals:
@@ -122,23 +122,23 @@ class Query(Asked):
         return " ".join(words)
 
     def further_words(self, name: str, universe: Universe | None = None) -> str:
-        """The clause that says one of its further fields."""
+        """Write the clause of one of its further fields."""
         value = getattr(self, name)
         if name == "among" and value:
             return f"among {_said(value, universe)}"
         return FURTHER[name].words(value)
 
     def settled(self) -> Self:
-        """The same query; refuses fields of its own that have no meaning, whoever wrote them."""
+        """Return the query in normal form; refuse invalid further fields, from any source."""
         return self
 
     @property
     def called(self) -> str:
-        """What its answers are called by: names as they are."""
+        """The text in the labels of its answers, with unquoted names."""
         return f"{self.said or self.ask} {self.of}".strip()
 
     def about(self) -> str:
-        """What its words begin with: what is asked, and of what."""
+        """Return the start of its words: the kind of query and its attribute."""
         return f"{self.said or self.ask} {quoted(self.of)}" if self.of else self.said or self.ask
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,10 +163,10 @@ class Query(Asked):
         return out | {name: FURTHER[name].to_json(value) for name, value in given.items()}
 
     def require_honest(self, universe: Universe) -> None:
-        """Refuse what would count something else than it says.
+        """Refuse a query that would count something else than its words say.
 
         Conditions on numbers outside a range that clamps would count the nearest end.  Conditions that cannot hold
-        together would count nobody.
+        together would count no records.
         """
         self._require_known_values(universe)
         self._require_possible(universe)
@@ -187,20 +187,20 @@ class Query(Asked):
                 )
 
     def _require_known_values(self, universe: Universe) -> None:
-        """Refuse groups by, and conditions on, totals of numbers that are known in steps only."""
+        """Refuse groups by, and conditions on, sums of numbers that are known only in bins."""
         grouped = [match["name"].strip() for spec in self.grouped() if (match := SPEC.fullmatch(spec.strip()))]
         for name in (*grouped, *(name for name, _ in self.where)):
             ref = resolve(name, universe)
             if ref.fact is None or not any(ref.hides) or isinstance(ref.attribute.order(ref.fact), OrderedBins):
                 continue
             raise QueryError(
-                f"{name} adds up numbers that are known in steps only, so nothing can tell its values apart",
+                f"{name} adds up numbers that are known only in bins, so its values cannot be separated",
                 where=f"query “{self}”",
                 hints=[f"mean {name}", f"sum {name}"],
             )
 
     def _require_possible(self, universe: Universe) -> None:
-        """Conditions on one attribute that nothing fulfils at once; each by itself is looked at in any query."""
+        """Refuse conditions on one attribute that no value fulfils together; `rows_on` checks each one alone."""
         if len(self.where) < _SEVERAL:
             return
         masks: dict[int, Bools] = {}
@@ -217,7 +217,7 @@ class Query(Asked):
 
 
 def _said(where: Conditions, universe: Universe | None) -> str:
-    """Conditions in words: as asked, or as they are counted in a universe."""
+    """Write conditions in words: as given, or as they are counted in a universe."""
     if universe is None:
         return in_words(where)
     return in_words(where, {k: words for k, (n, wanted) in enumerate(where) if (words := told(n, wanted, universe))})
@@ -227,13 +227,13 @@ _RECENT: deque[tuple[Query, Universe, Workload]] = deque(maxlen=8)
 
 
 def _same(one: Universe, other: Universe) -> bool:
-    """Not merely equal: units are no part of what makes them so, and answers have them."""
+    # Equality of universes ignores units, but answers carry them.
     return one is other or (one == other and one.units() == other.units())
 
 
 @contextmanager
 def placed(query: Asked | str) -> Iterator[None]:
-    """Errors that do not say where get the query that they are about."""
+    """Add the query to errors that do not name a place."""
     try:
         yield
     except DxError as error:
@@ -244,9 +244,9 @@ def placed(query: Asked | str) -> Iterator[None]:
 
 
 def announced(bound: Workload, title: str, weight: Fraction, label: str = "") -> Workload:
-    """The rows of one query under its title, with its weight; `label` names a single answer."""
+    """Return the rows of one query with its title and weight; `label` replaces the label of a single answer."""
     answers = bound.answers
-    if _HALF.search("".join((title, *(a.label for a in answers)))):  # halves of two texts stay halves
+    if _HALF.search("".join((title, *(a.label for a in answers)))):  # Python does not pair them up
         raise QueryError(
             "a title or label has half of a character (a lone surrogate), which no file can hold",
             hints=["write the title or the labels again"],

@@ -1,13 +1,13 @@
-"""What to choose by the data: unbound, frozen, serializable.  `pick.on(universe)` gives candidates with scores.
+"""Selections by the exponential mechanism: unbound, frozen, serializable; `pick.on(universe)` gives candidates.
 
     dx.most_common("job")               the value with the most records; also of any counts or sums: `largest`
     dx.median_of("age")                 the value in the middle
-    dx.quantile_of("income", 0.9)       the value below which nine tenths lie
+    dx.quantile_of("income", 0.9)       the value with nine tenths of the records below
     dx.bin_edges("age", bins=4)         edges that cut the records into bins of equal size
-    dx.closest(queries, targets)      which of several public guesses fits best
+    dx.closest(queries, targets)        the best of several public guesses
 
-None of them needs the number of records: proportions of it are rows themselves (`2 #(<= v) - n` counts +1 up to v and
--1 beyond), so that they also work where it is private.  Invalid entries (`other`) take no part.
+No selection needs the number of records n, so that selections also work where n is private.  Multiples of n are part of
+the rows: `2 #(<= v) - n` counts +1 up to v and -1 beyond.  Invalid entries (`other`) do not count.
 """
 
 import math
@@ -35,13 +35,13 @@ from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import OneLine, repr_of_half_built
 
-# -- Candidates and their scores: what a selection is made among, bound to a universe, in whole numbers ----------------
+# -- Candidates and their integer scores over a universe ---------------------------------------------------------------
 # The score of candidate r is `u_r = -max_t (sign_t (A x)_row(t) - offset_t)` over its terms t, with signs -1, 0 or 1.
-# That is one form for many scores: the largest row (sign -1), the rows closest to public targets (both signs), the rank
+# This form covers many scores: the largest row (sign -1), the rows closest to public targets (both signs), the rank
 # of a value (below it, above it, and a constant 0).
 #
 # Sensitivity (Definition 5 of the paper): replacing record i by j moves every term by at most |A_ki - A_kj| of its row,
-# and a maximum moves by no more than the most that any of its terms does.  So every score moves by at most `D(i, j) =
+# and a maximum moves by at most the largest move of a term.  So every score moves by at most `D(i, j) =
 # max_k |A_ki - A_kj|`, which `SelectionCost` compares with the policy.
 
 
@@ -52,7 +52,7 @@ Term = tuple[int, int, int]
 @repr_of_half_built
 @dataclass(frozen=True, eq=False, repr=False)
 class Candidates:
-    """What can be chosen, the rows that are counted for it, and how the scores follow from them."""
+    """The candidates of a selection, the rows that are counted, and the terms that give the scores."""
 
     queries: Stack
     workload: Workload
@@ -61,16 +61,16 @@ class Candidates:
     rows: Ints
     signs: Ints
     offsets: Ints
-    unit: Fraction  # what one step of a score means to people
-    measure: str  # what a score that falls short is, in words: "records fewer"
+    unit: Fraction  # the size of one step of a score, in the unit of `measure`
+    measure: str  # what a shortfall of the score means, in words: "records fewer"
 
     def __post_init__(self) -> None:
         if len(self.labels) < 2:
             given = "one candidate" if self.labels else "no candidates"
             raise QueryError(f"{given}: there is nothing to choose", hints=["give at least two"])
-        # A score that counted a row twice would move twice as far as the certificate says.
+        # A score with a row counted twice would have twice the sensitivity that the certificate states.
         if not np.isin(self.signs, (-1, 0, 1)).all() or not len(self.rows) == len(self.signs) == len(self.offsets):
-            raise QueryError("a score follows each of its rows once, up or down")
+            raise QueryError("a score uses each of its rows once, with sign 1, 0 or -1")
         for name in ("starts", "rows", "signs", "offsets"):
             object.__setattr__(self, name, read_only(np.array(getattr(self, name), dtype=np.int64)))
         used = np.unique(self.rows)
@@ -84,11 +84,11 @@ class Candidates:
         return len(self.labels)
 
     def scores(self, answers: Ints) -> Ints:
-        """The score of every candidate, from the rows' exact answers: as secret as these."""
+        """Return the score of every candidate from the rows' exact answers; scores are as confidential as these."""
         return np.asarray(-np.maximum.reduceat(self.signs * answers[self.rows] - self.offsets, self.starts))
 
     def largest(self, records: int) -> int:
-        """The largest absolute score that so many records can give."""
+        """Return the largest absolute score that this number of records can give."""
         return self.workload.largest * records + int(np.abs(self.offsets).max(initial=0))
 
 
@@ -101,7 +101,7 @@ def candidates(
     unit: Fraction,
     measure: str,
 ) -> Candidates:
-    """Candidates from the terms of each."""
+    """Make candidates from the terms of each."""
     lengths = [len(some) for some in terms]
     if 0 in lengths or len(lengths) != len(labels):
         raise QueryError("every candidate needs a score")
@@ -111,31 +111,31 @@ def candidates(
     return Candidates(queries, workload, tuple(labels), starts, rows, signs, offsets, unit, measure)
 
 
-# -- What to choose by the data ----------------------------------------------------------------------------------------
+# -- Selections --------------------------------------------------------------------------------------------------------
 
 
 MOST_CANDIDATES = 1 << 20
-MOST_VALUES = 2_000  # along which ranks are taken: as many rows of as many numbers
-MOST_CUTS = 20_000  # sets of edges to choose among
+MOST_VALUES = 2_000  # values with ranks: the rows are a square matrix of this size
+MOST_CUTS = 20_000  # sets of edges as candidates
 _WIDTHS = tuple(f * 10**e for e in range(8) for f in (1, 2, 5))
 
 
 class Pick(OneLine, ABC):
-    """What to choose by the data."""
+    """A selection: which of several candidates is best, by the data."""
 
     def in_short(self) -> str:
         return repr(str(self))
 
     @abstractmethod
     def on(self, universe: Universe) -> Candidates:
-        """Candidates with scores, over a universe."""
+        """Return candidates with scores over a universe."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Write it as JSON data."""
 
     def require_honest(self, universe: Universe) -> None:
-        """Refuse a selection by queries that would count something else than they say."""
+        """Refuse a selection by queries that would count something else than their words say."""
 
 
 class _AmongAnswers(Pick):
@@ -154,13 +154,13 @@ class Largest(_AmongAnswers):
     queries: Stack
 
     def on(self, universe: Universe) -> Candidates:
-        """Each answer is a candidate, its row the score."""
+        """Return a candidate for each answer; its row is the score."""
         workload = self.queries.on(universe)
         recipes = [(a.label, a.recipe) for a in workload.answers]
         linear = [(label, r) for label, r in recipes if isinstance(r, Linear)]
         if len(linear) < len(recipes):
             raise QueryError(
-                "means of groups are ratios: how far one record moves them is not known",
+                "means of groups are ratios, whose sensitivity is not known",
                 where=f"selection “{self}”",
                 hints=[("largest sum …", "a sum is linear")],
             )
@@ -193,13 +193,13 @@ class Largest(_AmongAnswers):
 
 @dataclass(frozen=True)
 class Closest(_AmongAnswers):
-    """Which of several public answers is closest to the data: the least largest difference."""
+    """The closest of several public sets of answers: the one with the smallest maximum difference to the data."""
 
     queries: Stack
     targets: tuple[tuple[str, tuple[Fraction, ...]], ...]
 
     def on(self, universe: Universe) -> Candidates:
-        """Each set of targets is a candidate."""
+        """Return a candidate for each set of targets."""
         workload = self.queries.on(universe)
         if not all(isinstance(a.recipe, Linear) and not a.recipe.per_record for a in workload.answers):
             raise QueryError("public guesses are compared with counts and sums", where=f"selection “{self}”")
@@ -214,7 +214,7 @@ class Closest(_AmongAnswers):
             whole = [v / unit for v in values]
             if any(v.denominator != 1 or abs(v) >= 1 << 50 for v in whole):
                 raise QueryError(
-                    f"“{label}” has a target that is no whole number of {number_text(unit)}",
+                    f"“{label}” has a target that is not a whole multiple of {number_text(unit)}",
                     hints=["round the targets: they are public"],
                 )
             terms.append([t for k, v in enumerate(whole) for t in ((k, 1, int(v)), (k, -1, -int(v)))])
@@ -234,15 +234,15 @@ class Closest(_AmongAnswers):
 class Quantile(Pick):
     """The value v with at most a proportion `at` of the records below it, and at least that proportion up to it.
 
-    With at = a/b the score is `-max(0, b #(< v) - a n, a n - b #(<= v))`: by how many records its rank is off, times b.
-    It is 0 for the quantile itself, also where many records share one value.  n counts the valid entries.
+    With at = a/b the score is `-max(0, b #(< v) - a n, a n - b #(<= v))`: the error of its rank in records, times b.
+    It is 0 for the quantile itself, even if many records have the same value.  n is the number of valid entries.
     """
 
     of: str
     at: Fraction
 
     def on(self, universe: Universe) -> Candidates:
-        """Each value, or group of values, is a candidate."""
+        """Return a candidate for each value or group of values."""
         grouping = _ordered(self.of, universe, str(self))
         count = len(grouping.labels)
         if count > MOST_VALUES:
@@ -270,15 +270,15 @@ class Quantile(Pick):
 class BinEdges(Pick):
     """Edges on a public grid that cut an ordered attribute into bins of equal numbers of records.
 
-    The score of a set of edges is `-max |bins #(bin) - n|` over its bins.  Where no steps are given (`age/5`), the
-    grid is the finest of 1, 2, 5, 10, … values with at most 20,000 sets of edges.
+    The score of a set of edges is `-max |bins #(bin) - n|` over its bins.  If no steps are given (as in `age/5`), the
+    grid has the smallest step of 1, 2, 5, 10, … values with at most 20,000 sets of edges.
     """
 
     of: str
     bins: int
 
     def on(self, universe: Universe) -> Candidates:
-        """Each set of edges is a candidate."""
+        """Return a candidate for each set of edges."""
         grouping = _grid(_ordered(self.of, universe, str(self)), self.bins, coarser=not set("/[") & set(self.of))
         steps = len(grouping.labels)
         sets = math.comb(steps - 1, self.bins - 1)
@@ -315,7 +315,7 @@ class BinEdges(Pick):
 
 
 def most_common(what: Any) -> Largest:
-    """The value of an attribute with the most records; or the largest of any counts or sums.
+    """Select the value of an attribute with the most records, or the largest of any counts or sums.
 
     >>> str(most_common("job")), str(most_common(table("job", where={"sex": "F"})))
     ('most common job', 'most common job where sex=F')
@@ -324,7 +324,7 @@ def most_common(what: Any) -> Largest:
 
 
 def quantile(of: str, at: Number) -> Quantile:
-    """The value up to which a proportion of the records lies, between 0 and 1; `income/5000` in wider steps.
+    """Select the value up to which a proportion of the records lies; `income/5000` in wider steps.
 
     >>> str(quantile("income", 0.9)), str(quantile("age", "0.5"))
     ('quantile 0.9 of income', 'median age')
@@ -333,7 +333,7 @@ def quantile(of: str, at: Number) -> Quantile:
 
 
 def as_pick(asked: Quantiles) -> Quantile:
-    """The selection that a query for a quantile is, by itself; one with groups or conditions is for a plan."""
+    """Return the selection for a query of one quantile; refuse groups, conditions and targets, which need a plan."""
     if asked.by or asked.where or len(asked.at) > 1 or asked.width or asked.within is not None:
         raise QueryError(
             "a selection is a single value of all records",
@@ -344,7 +344,7 @@ def as_pick(asked: Quantiles) -> Quantile:
 
 
 def bin_edges(of: str, *, bins: int) -> BinEdges:
-    """Edges that cut an ordered attribute into bins with equal numbers of records.
+    """Select edges that cut an ordered attribute into bins with equal numbers of records.
 
     >>> str(bin_edges("age/5", bins=4))
     '4 bins of age/5'
@@ -355,7 +355,7 @@ def bin_edges(of: str, *, bins: int) -> BinEdges:
 
 
 def closest(queries: Any, targets: Mapping[str, Sequence[Number]]) -> Closest:
-    """Which of several public sets of answers is closest to the data, by the largest difference.
+    """Select the public set of answers that is closest to the data, by the largest difference.
 
     >>> str(closest(table("sex"), {"even": [50, 50], "mostly F": [20, 80]}))
     'closest of 2 guesses'
@@ -368,7 +368,7 @@ def closest(queries: Any, targets: Mapping[str, Sequence[Number]]) -> Closest:
 
 def _name(of: object) -> str:
     if not isinstance(of, str) or not of.strip():
-        raise UsageError("of which attribute?", hints=['dx.median_of("age")'])
+        raise UsageError("name an attribute", hints=['dx.median_of("age")'])
     return of.strip()
 
 
@@ -378,7 +378,7 @@ def _require_few(count: int, most: int, what: str) -> None:
 
 
 def _ordered(spec: str, universe: Universe, what: str) -> Grouping:
-    """The groups of an ordered attribute or property, in their order."""
+    """Return the groups of an ordered attribute or property; refuse one without an order."""
     ref = resolve(spec.partition("/")[0].partition("[")[0].strip(), universe)
     if ref.attribute.order(ref.fact) is None:
         raise QueryError(
@@ -388,13 +388,13 @@ def _ordered(spec: str, universe: Universe, what: str) -> Grouping:
 
 
 def _coarser(spec: str, universe: Universe) -> str:
-    """The same in wider groups."""
+    """Return a specification with wider groups, for a hint."""
     ref = resolve(spec.partition("/")[0].partition("[")[0].strip(), universe)
     return (ref.attribute.coarser if ref.fact is None else "") or f"{ref.name}/10"
 
 
 def _grid(fine: Grouping, bins: int, *, coarser: bool) -> Grouping:
-    """The groups themselves, or the finest steps that are few enough."""
+    """Return the given groups, or with `coarser` the finest steps that give few enough sets of edges."""
     count = len(fine.labels)
     if not coarser:
         return fine
@@ -416,7 +416,7 @@ def _along(
     unit: Fraction,
     measure: str,
 ) -> Candidates:
-    """Candidates whose rows depend on one attribute."""
+    """Make candidates whose rows depend on one attribute."""
     if len(labels) < 2:
         raise QueryError(f"{grouping.name} has a single value: there is nothing to choose")
     asked = Stack((Steps.from_rows(universe.names[grouping.axis], rows),))

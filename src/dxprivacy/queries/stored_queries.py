@@ -1,4 +1,4 @@
-"""Queries back from JSON, as plans and ledgers keep them; whatever is no query is refused with our own error."""
+"""Read queries from the JSON of plans and ledgers; anything that is not a query raises QueryError."""
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
@@ -18,7 +18,7 @@ from dxprivacy.queries.strategy_rows import Picked, steps_from_dict, tally_from_
 
 
 def from_dict(data: Mapping[str, Any]) -> Asked:
-    """A query back from JSON.
+    """Read a query from JSON.
 
     >>> print(from_dict({"ask": "count", "by": ["sex"], "within": "10"}))
     count by sex within 10
@@ -30,7 +30,7 @@ def from_dict(data: Mapping[str, Any]) -> Asked:
 
 
 def listed_rows(queries: Iterable[Any]) -> int:
-    """How many rows the queries of a file list one by one, said by their shapes: for a look before they are made.
+    """Return the number of explicitly listed rows in a file's queries, from their shapes, before building them.
 
     >>> listed_rows([{"ask": "count"}, {"ask": "matrix", "shape": [3, 2]}, {"ask": "row", "of": {"shape": [9, 1]}}])
     12
@@ -44,7 +44,7 @@ def listed_rows(queries: Iterable[Any]) -> int:
 
 
 def _picked_from_dict(data: Mapping[str, Any]) -> Picked:
-    if data["of"]["ask"] == "row":  # before it is read: a row of a row of a row could go on for ever
+    if data["of"]["ask"] == "row":  # checked before recursion, which a file could make arbitrarily deep
         raise ValueError("a row of a row")
     whole = from_dict(data["of"])
     if isinstance(whole, Picked):
@@ -63,7 +63,7 @@ def _query_from_dict(data: Mapping[str, Any]) -> Query:
         where=conditions_from_json(data.get("where", [])),
         within=_within_from_dict(data),
         weight=_weight_from_dict(data),
-        missing=data.get("missing", ""),  # files of 0.1.0 say nothing, and meant the middle of the range
+        missing=data.get("missing", ""),  # files of 0.1.0 have no such key, and mean the middle of the range
         further={name: kind.from_json(data[name]) for name, kind in FURTHER.items() if name in data},
         **named,
     )
@@ -106,4 +106,4 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], Asked]] = {
     "row": _picked_from_dict,
     "matrix": _matrix_from_dict,
 }
-"""What a plan asks in place of people; everything else is one of their queries, or refused."""
+"""Readers of queries that only plans make; everything else is a user's query, or refused."""

@@ -1,11 +1,11 @@
-"""Queries that a plan puts to the data in place of the user's, because their answers tell more.
+"""Strategy queries, which a plan measures in place of the workload because their estimates have less error.
 
     Tally     one count per combination of groups of values; along a weighted attribute a difference instead
-    Steps     rows along one attribute, given by where they jump: prefixes, ramps, mixtures of cells
-    Picked    one row of another query: what an adaptive mechanism measures after it chose
+    Steps     rows along one attribute, given by their jumps: prefixes, ramps, mixtures of bins
+    Picked    one row of another query, which an adaptive mechanism measures after selecting it
 
-They are frozen and serializable like all queries, so that ledgers, plans and verifiers treat them alike.  Nobody
-types them: a planner builds them.
+They are frozen and serializable like all queries, so that ledgers, plans and verifiers treat them alike.  Planners
+build them; users do not write them.
 """
 
 import math
@@ -25,20 +25,21 @@ from dxprivacy.universe.blocks import AlongAxis, Block, Factor, OneHot
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import RowByRow, Workload
 
-# -- Tables in explicit matrices: rows that count every combination of some attributes are asked for as such tables ----
-# A plan of tables is found by their structure, in a second where the same rows as a matrix take minutes, and has less
-# noise.  Nothing is guessed: a table is taken for rows only where it counts the same records, row by row.
+# -- Tables in explicit matrices ---------------------------------------------------------------------------------------
+# Rows that count every combination of some attributes become table queries.  A plan uses the structure of tables: it is
+# found in a second instead of minutes, and has less noise.  A table replaces rows only if it counts the same records,
+# row by row.
 
 
 _MOST_ENTRIES = 50_000_000
 
 
 def recognized(asked: Stack, universe: Universe) -> Stack:
-    """The same rows in the same order; matrices that are nothing but tables as these.
+    """Return the same rows in the same order; a matrix that consists of tables only becomes table queries.
 
     >>> from dxprivacy.universe.attributes.listed_values import Values
     >>> u = Universe([Values(name="sex", values=("F", "M")), Values(name="job", values=("Y", "N"))])
-    >>> by_job = np.tile(np.eye(2, 3, dtype=np.int64), 3)  # the third column of each sex: neither
+    >>> by_job = np.tile(np.eye(2, 3, dtype=np.int64), 3)  # the third column of each sex is `other`
     >>> [str(q) for q in recognized(Stack((MatrixQuery(by_job),)), u).queries]
     ['count by job']
     """
@@ -49,7 +50,7 @@ def recognized(asked: Stack, universe: Universe) -> Stack:
 
 
 def _tables(query: MatrixQuery, universe: Universe) -> list[Count] | None:
-    """All rows of a matrix as tables, or None where some are not."""
+    """Return tables with all rows of a matrix, or None if some rows do not form a table."""
     whole = query.whole
     if query.labels or query.factor != 1 or query.bias or len(universe.attributes) < 2:
         return None
@@ -71,9 +72,9 @@ def _tables(query: MatrixQuery, universe: Universe) -> list[Count] | None:
 
 
 def _table(entries: Ints, query: MatrixQuery, universe: Universe) -> tuple[Count, int] | None:
-    """The table that the first rows are, and how many rows it has.
+    """Return the table formed by the first rows, and its number of rows; None if there is none.
 
-    Its attributes are those along which the first row counts the first value alone.
+    Its attributes are those along which the first row counts only the first value.
     """
     counted = entries[0].reshape(universe.shape) != 0
     axes = [a for a in range(counted.ndim) if universe.shape[a] > 1 and not np.moveaxis(counted, a, 0)[1:].any()]
@@ -94,7 +95,7 @@ def _table(entries: Ints, query: MatrixQuery, universe: Universe) -> tuple[Count
     return (table, block.rows) if np.array_equal(same, entries[: block.rows]) else None
 
 
-# -- Queries that a plan puts to the data in place of the user's, because their answers tell more ----------------------
+# -- Strategy queries --------------------------------------------------------------------------------------------------
 
 
 MOST_ROWS = 2_000_000
@@ -102,7 +103,7 @@ MOST_ROWS = 2_000_000
 
 @dataclass(frozen=True)
 class Groups:
-    """One attribute's part in a tally: the group of each value (-1: not counted) and its whole weight."""
+    """One attribute's part in a tally: the group (-1: not counted) and the integer weight of each value."""
 
     of: str
     groups: tuple[int, ...]
@@ -110,7 +111,7 @@ class Groups:
 
     @property
     def count(self) -> int:
-        """How many groups."""
+        """The number of groups."""
         return max(self.groups) + 1
 
 
@@ -136,7 +137,7 @@ class Tally(Asked):
         return _rows(universe, OneHot(universe, factors, sizes), str(self))
 
     def __str__(self) -> str:
-        """As a plan names it: `difference of` attributes of which only a contrast is taken."""
+        """Name it as plans do; `±` marks attributes with a contrast."""
         names = [p.of if min(p.weights) >= 0 else f"±{p.of}" for p in self.over]
         return "tally of " + ", ".join(names)
 
@@ -147,7 +148,7 @@ class Tally(Asked):
 
 @dataclass(frozen=True, eq=False)
 class Steps(Asked):
-    """Rows along one attribute in whole multiples of `factor`: how much each jumps at each value."""
+    """Rows along one attribute, in whole multiples of `factor`, given by their jump at each value."""
 
     of: str
     jumps: Ints  # rows x values; the first value jumps from 0
@@ -155,7 +156,7 @@ class Steps(Asked):
 
     @classmethod
     def from_rows(cls, of: str, rows: Ints, factor: Fraction = Fraction(1)) -> "Steps":
-        """From the rows themselves."""
+        """Make steps from the rows themselves."""
         return cls(of, np.diff(rows, axis=1, prepend=0), factor)
 
     def on(self, universe: Universe) -> Workload:
@@ -166,7 +167,7 @@ class Steps(Asked):
         return f"{len(self.jumps)} rows along {self.of}"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: the jumps that are not 0."""
+        """Write the nonzero jumps as JSON data."""
         row, value = np.nonzero(self.jumps)
         return {
             "ask": "steps",
@@ -181,7 +182,7 @@ class Steps(Asked):
 
 @dataclass(frozen=True)
 class Picked(Asked):
-    """One row of a query, counted from 0, as a query of its own; target, weight and title are not the row's.
+    """One row of a query, counted from 0, as a query of its own, without target, weight and title.
 
     >>> from dxprivacy.queries.asking import marginals
     >>> str(Picked(marginals(2), 41))
@@ -199,11 +200,11 @@ class Picked(Asked):
         object.__setattr__(self, "query", query.rows_only())
 
     def on(self, universe: Universe) -> Workload:
-        """The row over a universe; called like the answer that it is, if it is one by itself."""
+        """Return the row over a universe; it has the label of the answer that consists of this row, if any."""
         return replace(self.query.on(universe).row(self.row), titles=(str(self),))
 
     def __str__(self) -> str:
-        """Which row, counted from 1."""
+        """Name the row, counted from 1."""
         return f"row {self.row + 1} of {self.query}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -211,7 +212,7 @@ class Picked(Asked):
 
 
 def pick(queries: Stack, row: int, universe: Universe) -> Picked:
-    """Row `row`, counted from 0, of all that several queries ask for together, as a query of its own.
+    """Return row `row`, counted from 0 over all rows of several queries, as a query of its own.
 
     >>> from dxprivacy.queries.asking import gather
     >>> from dxprivacy.universe.universe import Universe
@@ -232,7 +233,7 @@ def _rows(universe: Universe, block: Block, title: str) -> Workload:
 
 
 def tally_from_dict(data: Mapping[str, Any]) -> Tally:
-    """A tally back from JSON."""
+    """Read a tally from JSON."""
     parts = []
     for part in data["over"]:
         whole = (*part["groups"], *part["weights"])
@@ -245,7 +246,7 @@ def tally_from_dict(data: Mapping[str, Any]) -> Tally:
 
 
 def _highest(places: list[tuple[int, int]], jumps: list[int]) -> int:
-    """The largest absolute entry of rows that jump so much at these places, in whole numbers without end."""
+    """Return the largest absolute entry of rows with these jumps, in integers that cannot overflow."""
     at: dict[int, int] = {}
     most = 0
     for (row, _), jump in sorted(zip(places, jumps, strict=True)):
@@ -255,7 +256,7 @@ def _highest(places: list[tuple[int, int]], jumps: list[int]) -> int:
 
 
 def steps_from_dict(data: Mapping[str, Any], factor: Fraction) -> Steps:
-    """Steps back from JSON."""
+    """Read steps from JSON."""
     places = list(zip(data["rows"], data["values"], strict=True))
     whole = (*data["rows"], *data["values"], *data["jumps"], *data["shape"])
     if not all(type(x) is int and abs(x) < 1 << 54 for x in whole) or not isinstance(data["of"], str):

@@ -1,6 +1,6 @@
-"""What is publicly known about the answers of a release: which cannot be negative, which are whole, which are tables.
+"""Public facts about the answers of a release: which are nonnegative, which are integers, which form tables.
 
-It follows from the queries and the universe that stand in the release, never from its values.
+They follow from the queries and the universe in the release, never from its values.
 """
 
 from collections.abc import Hashable
@@ -20,22 +20,22 @@ from dxprivacy.universe.workload import Workload
 
 @dataclass(frozen=True)
 class AnswerAxis:
-    """An attribute of a table: its groups identify it; `complete` if every record is in one of them."""
+    """An attribute of a table, identified by its groups; `complete` if every record is in one of them."""
 
     key: Hashable
     size: int
     complete: bool
-    complete_without_other: bool  # every record that is not `other`
+    complete_without_other: bool  # every record except `other` is in one of them
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerPart:
-    """The answers of one block of rows, in the order of the rows: their places among all answers."""
+    """The positions, among all answers, of the answers of one block, in the order of its rows."""
 
     places: Ints
     nonnegative: bool  # no record counts negatively
     whole: bool
-    table: tuple[AnswerAxis, ...] | None  # counts, each record at most once
+    table: tuple[AnswerAxis, ...] | None  # axes of a table that counts each record at most once
 
     @property
     def complete(self) -> bool:
@@ -44,7 +44,7 @@ class AnswerPart:
 
 
 def parts_of(release: Release) -> list[AnswerPart]:
-    """The answers that are rows of the workload, block by block; ratios are none."""
+    """Return the answers that are rows of the workload, block by block; ratios are left out."""
     workload = _workload(release)
     rows: dict[int, int] = {}
     for place, answer in enumerate(workload.answers):
@@ -77,7 +77,7 @@ def _workload(release: Release) -> Workload:
     except (KeyError, TypeError, ValueError, AttributeError, DxError):
         same = False
     if not same:
-        raise UsageError("the release does not say which queries it answers", hints=["dxp verify release.json"])
+        raise UsageError("the release does not state valid queries for its answers", hints=["dxp verify release.json"])
     return workload
 
 
@@ -98,7 +98,7 @@ def _ones(block: OneHot) -> bool:
 
 
 def _axes(block: OneHot) -> tuple[AnswerAxis, ...]:
-    """In the order of the rows, the last one fastest."""
+    """Return the axes of a table in the order of its rows, the last one fastest."""
     out = []
     for axis, size in block.sizes.items():
         groups = block.factors[axis].groups

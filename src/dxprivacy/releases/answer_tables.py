@@ -1,7 +1,7 @@
-"""Answers as tables: one for each query and what it is grouped by, with a column for each attribute.
+"""Answers as tables: one for each query and grouping, with a column for each attribute.
 
-Everything follows from the answers themselves, whatever kind of query they belong to: rows stand in the order in
-which groups were asked for, the first attribute slowest, and no label is blank.
+Tables follow from the answers alone, for every kind of query: rows are in the order of the query's groups, the first
+attribute slowest, and no label is blank.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -10,9 +10,9 @@ from functools import cached_property
 from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
-# -- What an answer is called where no column says what it is grouped by -----------------------------------------------
-# Labels leave that out: `1` may be a month or an hour.  Names say it where it is needed, and name groups in the order
-# in which they were asked for.  Stored labels stay what they are.
+# -- Names of answers where no column shows the grouping ---------------------------------------------------------------
+# Labels omit the attribute: `1` may be a month or an hour.  Names add it where it is needed, and list groups in the
+# order of the query.  Stored labels do not change.
 
 
 class Labeled(Protocol):
@@ -20,21 +20,21 @@ class Labeled(Protocol):
 
     @property
     def label(self) -> str:
-        """As it is stored."""
+        """The stored label."""
 
     @property
     def query(self) -> Hashable:
-        """What tells its query from others."""
+        """A key of its query."""
 
     @property
     def groups(self) -> tuple[tuple[str, str], ...]:
-        """By what it is grouped, and its label there."""
+        """Pairs of column and label."""
 
 
 def names(answers: Sequence[Labeled], first: int | None = None) -> list[str]:
-    """Labels with the attribute before numbers, and before all that several queries would call the same.
+    """Return labels with the attribute before numbers, and before labels that several queries share.
 
-    Of the `first` few only, where no more are shown: what they are called depends on all.
+    With `first`, return only that many names; they still depend on all answers.
 
     >>> from dxprivacy.universe.workload import Answer
     >>> from dxprivacy.universe.answers import Linear
@@ -43,7 +43,7 @@ def names(answers: Sequence[Labeled], first: int | None = None) -> list[str]:
     ['month 1, M', 'mean age']
     """
     texts: dict[tuple[Hashable, str], set[str]] = {}
-    labels: dict[tuple[Hashable, tuple[str, ...]], set[str]] = {}  # by query and what they are grouped by
+    labels: dict[tuple[Hashable, tuple[str, ...]], set[str]] = {}  # by query and columns
     for answer in answers:
         columns = tuple([column for column, _ in answer.groups])
         labels.setdefault((answer.query, columns), set()).add(answer.label)
@@ -51,16 +51,16 @@ def names(answers: Sequence[Labeled], first: int | None = None) -> list[str]:
             texts.setdefault((answer.query, column), set()).add(text)
     several = _grouped_otherwise(labels)
     named = {key for key, found in texts.items() if key[0] in several or are_numbers(found)}
-    told = {
+    shown = {
         (query, column, text): f"{column} {visible(text)}" if (query, column) in named else visible(text)
         for (query, column), found in texts.items()
         for text in found
     }
-    return [_name(answer, told) for answer in islice(answers, first)]
+    return [_name(answer, shown) for answer in islice(answers, first)]
 
 
 def _grouped_otherwise(labels: dict[tuple[Hashable, tuple[str, ...]], set[str]]) -> set[Hashable]:
-    """The queries with a label that also stands for an answer which is grouped by something else."""
+    """Return the queries with a label that also names an answer with other columns."""
     by_columns: dict[tuple[str, ...], set[str]] = {}
     for (_, columns), found in labels.items():
         by_columns.setdefault(columns, set()).update(found)
@@ -73,27 +73,27 @@ def _grouped_otherwise(labels: dict[tuple[Hashable, tuple[str, ...]], set[str]])
 
 
 def are_numbers(texts: Iterable[str]) -> bool:
-    """Numbers, ranges and days; not a place or two whose names begin with a digit."""
+    """Whether most texts are numbers, ranges or days; some names may begin with a digit."""
     bare = [not text[:1].isalpha() for text in texts]
     return 2 * sum(bare) >= len(bare)
 
 
-def _name(answer: Labeled, told: Mapping[tuple[Hashable, str, str], str]) -> str:
+def _name(answer: Labeled, shown: Mapping[tuple[Hashable, str, str], str]) -> str:
     groups = answer.groups
     before = _before_groups(answer.label, groups)
-    if before is None and len(groups) > 1:  # `quantile 0.25 of age, F`: the last column stands before the groups
-        said, groups = f" {groups[-1][1]} ", groups[:-1]
+    if before is None and len(groups) > 1:  # `quantile 0.25 of age, F`: the last column comes before the groups
+        level, groups = f" {groups[-1][1]} ", groups[:-1]
         before = _before_groups(answer.label, groups)
-        before = before if before is not None and said in before else None
-    # A title of its own says what it is, and the label of a marginal names all its attributes.
+        before = before if before is not None and level in before else None
+    # A user's title needs no attribute, and the label of a marginal names all its attributes.
     if before is None or (before and not before.endswith(", ")):
         return visible(answer.label)
     query = answer.query
-    return before + ", ".join([told[query, column, text] for column, text in groups])
+    return before + ", ".join([shown[query, column, text] for column, text in groups])
 
 
 def _before_groups(label: str, groups: Sequence[tuple[str, str]]) -> str | None:
-    """What a label says before its groups, in whatever order it names them; None where it does not end in them."""
+    """Return the part of a label before its groups, in any order; None if it does not end with them."""
     grouped = ", ".join([text for _, text in groups])
     at = len(label) - len(grouped)
     tail = label[at:] if at >= 0 else ""
@@ -103,7 +103,7 @@ def _before_groups(label: str, groups: Sequence[tuple[str, str]]) -> str | None:
 
 
 def visible(text: str) -> str:
-    """A text that can be seen: one that is blank stands in quotes.
+    """Quote a blank text, so that it can be seen.
 
     >>> visible("M"), visible(""), visible("  ")
     ('M', '“”', '“  ”')
@@ -116,14 +116,14 @@ def visible(text: str) -> str:
 
 A = TypeVar("A", bound=Labeled)
 ANSWER = "answer"
-"""The column of answers that say nothing of groups, where a query has several: their labels."""
+"""The column with the labels of a query's several answers that have no groups."""
 
 
 @dataclass(frozen=True)
 class AnswerTable(Generic[A]):
-    """The answers of a query that are grouped by the same: `groups` has a label for each column, answer by answer.
+    """The answers of a query with the same columns; `groups` has a label for each column, answer by answer.
 
-    A query for one number has no columns.  `places` says where the answers stand among all.
+    A query for one number has no columns.  `places` are the positions of the answers among all.
     """
 
     query: str
@@ -137,17 +137,17 @@ class AnswerTable(Generic[A]):
 
     @property
     def lone(self) -> bool:
-        """Whether it is the one number that a query asks for."""
+        """Whether it is the only number of its query."""
         return not self.columns
 
     @property
     def title(self) -> str:
-        """Its query; what it is grouped by is said where the query has several tables."""
+        """Its query, followed by its columns if there are any."""
         return self.query if self.lone else f"{self.query}: {' × '.join(self.columns)}"
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """What its answers are called below their query: their groups, with the attribute before numbers."""
+        """The names of its answers below their query: their groups, with the attribute before numbers."""
         if self.lone:
             return tuple(visible(answer.label) for answer in self.answers)
         numbers = [are_numbers(dict.fromkeys(column)) for column in zip(*self.groups, strict=True)]
@@ -159,7 +159,7 @@ class AnswerTable(Generic[A]):
 
     @cached_property
     def crosstab(self) -> "Crosstab[A] | None":
-        """The same in two directions, where there are two columns with an answer for every combination."""
+        """The table in two directions, if it has two columns and an answer for every combination; else None."""
         if len(self.columns) != 2:
             return None
         down, across = (tuple(dict.fromkeys(group[k] for group in self.groups)) for k in (0, 1))
@@ -179,12 +179,12 @@ class Crosstab(Generic[A]):
 
     @property
     def turned(self) -> "Crosstab[A]":
-        """The same with rows and columns exchanged."""
+        """The transposed table."""
         return Crosstab(self.across, self.down, tuple(zip(*self.cells, strict=True)))
 
 
 def tables_of(answers: Sequence[A]) -> list[AnswerTable[A]]:
-    """Query by query, each with its tables, in the order of the answers.
+    """Return the tables of all queries, in the order of the answers.
 
     >>> from dxprivacy.releases.release import Row
     >>> def row(label, **groups):
@@ -209,7 +209,7 @@ def _table(query: str, columns: tuple[str, ...], every: Sequence[A], places: Seq
         columns, groups = (ANSWER,), [(visible(a.label),) for a in answers]
     else:
         seen = {text for answer in answers for _, text in answer.groups}
-        shown = {text: visible(text) for text in seen}  # one text for all that are the same
+        shown = {text: visible(text) for text in seen}  # equal texts share one string, to save memory
         groups = [tuple([shown[text] for _, text in answer.groups]) for answer in answers]
     order = sorted(range(len(answers)), key=_in_order(groups).__getitem__)
     return AnswerTable(
@@ -222,18 +222,18 @@ def _table(query: str, columns: tuple[str, ...], every: Sequence[A], places: Seq
 
 
 def _in_order(groups: Sequence[tuple[str, ...]]) -> list[tuple[int, ...]]:
-    """Where each answer stands: for every column where its group comes first."""
+    """Return the sort key of each answer: for every column, where its label occurs first."""
     first = [{text: k for k, text in enumerate(dict.fromkeys(column))} for column in zip(*groups, strict=True)]
     return [tuple([place[text] for place, text in zip(first, group, strict=True)]) for group in groups]
 
 
 def columns_of(answers: Iterable[Labeled]) -> list[str]:
-    """Everything that any answer is grouped by, in the order in which it is met."""
+    """Return the columns of all answers, in order of first occurrence."""
     return list(dict.fromkeys(column for answer in answers for column, _ in answer.groups))
 
 
 def own_columns(names: Sequence[str], ours: Sequence[str]) -> list[str]:
-    """The column of everything grouped by: its own name, unless one of ours is called so, which scripts rely on.
+    """Return the names of group columns; a name that collides with one of `ours` becomes `by NAME`.
 
     >>> own_columns(["sex", "value"], ["value", "low"])
     ['sex', 'by value']
@@ -242,7 +242,7 @@ def own_columns(names: Sequence[str], ours: Sequence[str]) -> list[str]:
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:
-    """A name that no other column has.
+    """Return a column name that is not taken.
 
     >>> free_name("east", ["east"])
     'by east'

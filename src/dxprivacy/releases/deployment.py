@@ -1,9 +1,9 @@
-"""What a release says of itself, in the fields of OpenDP's registry of deployments of differential privacy.
+"""Describe a release in the fields of OpenDP's registry of deployments of differential privacy.
 
 The fields are those of `schemas/deployments-schema.yaml` and of the template for entries in
-github.com/opendp/deployments-registry-data, as of its commit 057e5d8.  Everything here follows from the release; what
-only the curator knows is marked `FILL IN`.  Where the registry has a list of words to choose from, none is that,
-so that its own check refuses an entry that nobody has completed.
+github.com/opendp/deployments-registry-data, as of its commit 057e5d8.  Everything here follows from the release; facts
+that only the curator knows are marked `FILL IN`.  The registry's lists of allowed words do not contain `FILL IN`, so
+that its own check refuses an incomplete entry.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,25 +18,25 @@ BEGINNING = "# made by dxprivacy: an entry for the registry of deployments (Open
 _ABOUT = "What only the curator knows says FILL IN; all texts are Markdown."
 FILL_IN = "FILL IN"
 _EXACT = (
-    "noise is drawn in exact arithmetic from the operating system's entropy: no float touches data or noise. Rows are "
-    "counted whole, each by itself; an entry that does not fit counts as other."
+    "noise is drawn in exact arithmetic from the operating system's entropy: no float touches data or noise. Each row "
+    "is counted independently of all others; an invalid entry counts as other."
 )
 
 
 @dataclass(frozen=True)
 class DeploymentFacts:
-    """What kind of product it is, by which mechanism it was made, what of it has no noise, and how good it is."""
+    """The mechanism and utility of a product, its parts without noise, and its post-processing."""
 
     mechanism: str
     utility: str
     unprotected: tuple[str, ...] = ()
-    post_processing: str = "None that is not said in the release."
+    post_processing: str = "None besides what the release states."
 
 
 def deployment_of(
     made: DeploymentFacts, facts: Mapping[str, Any], guarantee: Sequence[str], records: int | None
 ) -> dict[str, Any]:
-    """The record of a release.
+    """Return the registry's record of a release.
 
     >>> guarantee = ["If any one record …", "Added …", "In plain …"]
     >>> deployment_of(DeploymentFacts("noise", "good"), {}, guarantee, 5)["url_slug"]
@@ -104,8 +104,8 @@ def _implementation(made: DeploymentFacts, facts: Mapping[str, Any], ledger: Map
     proof = f" Certified for every pair of possible records (rule: {rule})." if rule else ""
     return {
         "preprocessing_and_hyperparameter_tuning": (
-            "The noise was planned from the policy and public numbers, before any record was read. What was looked at "
-            f"to write the policy: {FILL_IN}"
+            "The noise was planned from the policy and public numbers, before any record was read. Sources used to "
+            f"write the policy: {FILL_IN}"
         ),
         "mechanisms": escaped(f"{made.mechanism}; {_EXACT}{proof} {facts.get('software', '')}.")
         + f" Timing, platform, access control: {FILL_IN}",
@@ -118,8 +118,8 @@ def _implementation(made: DeploymentFacts, facts: Mapping[str, Any], ledger: Map
         "justification": FILL_IN,
         "utility": escaped(made.utility),
         "additional_information": escaped(
-            "d_X-privacy (metric differential privacy): how far any two records may be told apart is said by a policy. "
-            f"Policy {str(_metric(facts).get('digest', ''))[:16]}, plan {str(facts.get('request', ''))[:16]}; anybody "
+            "d_X-privacy (metric differential privacy): a policy limits the privacy loss of every two records. "
+            f"Policy {str(_metric(facts).get('digest', ''))[:16]}, plan {str(facts.get('request', ''))[:16]}; anyone "
             "can check the release with dxp verify."
         ),
     }
@@ -130,15 +130,15 @@ def _metric(facts: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _one_epsilon(policy: Mapping[str, Any]) -> bool:
-    """Whether the policy gives one ε to all pairs: then it is what is commonly called pure DP."""
+    """Whether the policy gives one ε to all pairs, which is pure DP."""
     return ((policy.get("metric") or {}).get("spec") or {}).get("kind") == "constant"
 
 
 def _domain(facts: Mapping[str, Any]) -> str:
     attributes = (facts.get("universe") or {}).get("attributes") or []
     names = ", ".join(str(a.get("name", "")) for a in attributes if isinstance(a, Mapping))
-    told = f"Tables of records with the attributes {names}. " if names else "Tables of records. "
-    return escaped(f"{told}Every table that can be given; entries outside of the policy count as other.")
+    tables = f"Tables of records with the attributes {names}. " if names else "Tables of records. "
+    return escaped(f"{tables}All possible tables; entries outside of the policy count as other.")
 
 
 def _public(neighbors: str, units: int | None, facts: Mapping[str, Any]) -> list[str]:
@@ -149,8 +149,8 @@ def _public(neighbors: str, units: int | None, facts: Mapping[str, Any]) -> list
 
 
 def _many(ledger: Mapping[str, Any]) -> str:
-    told = escaped(f"Entry {ledger.get('entry', '?')} of the ledger of this dataset.")
-    return f"{told} The budget never resets: the ledger counts all releases ever. Plans for more: {FILL_IN}"
+    entry = escaped(f"Entry {ledger.get('entry', '?')} of the ledger of this dataset.")
+    return f"{entry} The budget never resets: the ledger counts all releases ever. Plans for more: {FILL_IN}"
 
 
 def _sentences(parts: Sequence[str]) -> str:
@@ -158,7 +158,7 @@ def _sentences(parts: Sequence[str]) -> str:
 
 
 def deployment_text(record: Mapping[str, Any]) -> str:
-    """The record as YAML, whose texts are all quoted."""
+    """Write the record as YAML; all texts are quoted."""
     return "\n".join([BEGINNING, f"# {_ABOUT}", *_lines(record)]) + "\n"
 
 
@@ -178,4 +178,4 @@ def _lines(value: Any, before: str = "") -> list[str]:
 
 
 def _scalar(value: Any) -> str:
-    return json_text(value, indent=None)  # which is YAML, and holds nothing that steers a screen
+    return json_text(value, indent=None)  # JSON is YAML, and has no terminal control characters

@@ -1,7 +1,7 @@
-"""Released answers for maps that others draw: GeoJSON, with a polygon for each cell and a point for each place.
+"""Released answers as GeoJSON, with a polygon for each grid cell and a point for each place.
 
-Only places on the Earth have one: its coordinates are longitudes and latitudes.  Groups of places have the middle of
-those that they hold.
+Only places on the Earth are written, because GeoJSON has longitudes and latitudes.  A group of places is a point at the
+mean of its places.
 """
 
 import json
@@ -21,33 +21,34 @@ from dxprivacy.universe.attributes.attribute_kinds import attribute_from_spec
 from dxprivacy.universe.attributes.listed_points import Points
 from dxprivacy.universe.plane import Plane
 
-# -- Answers that are cells of a map: how they are called, and which of them people look at first ----------------------
+# -- Answers that are grid cells of a map: their labels, and which of them stand out of the noise ----------------------
 
 
 DEGREES, PLANE = ("latitude", "longitude"), ("x", "y")
 
 
 def is_map(table: AnswerTable[Any]) -> bool:
-    """Whether answers are cells by two coordinates, perhaps within groups."""
+    """Whether answers are grid cells by two coordinates, perhaps within groups."""
     sides = table.columns[-2:]
     return sides in (DEGREES, PLANE) and all(between(text) for text in table.groups[0][-2:])
 
 
 def is_clear(row: Any, cells: int) -> bool:
-    """Whether a cell stands out of the noise of so many: hardly any of all of them does so by chance."""
+    """Whether a grid cell stands out of the noise of `cells` grid cells; by chance, hardly any of them does."""
     return bool(row.value > 0 and row.value >= clear_from(float(row.value - row.low), cells))
 
 
 def clear_from(half_width: float, cells: int) -> float:
-    """How much a cell must hold to stand out of the noise of so many, of which this covers 95 % in each.
+    """Return the count from which a grid cell stands out of the noise of `cells` grid cells.
 
-    Noise of 95 % width h is beyond h ln(2 cells / 0.05) / ln 20 in one of them with a probability of 2.5 % at most.
+    `half_width` covers 95 % of the noise in each grid cell.  With probability at most 2.5 %, noise of 95 % half-width h
+    exceeds h ln(2 cells / 0.05) / ln 20 in one of them.
     """
     return half_width * math.log(40 * cells) / math.log(20)
 
 
 def fullest_first(table: AnswerTable[Any]) -> AnswerTable[Any]:
-    """The same cells, those that hold most first."""
+    """Return the same grid cells, largest values first."""
     order = sorted(range(len(table)), key=lambda k: -table.answers[k].value)
     return replace(
         table,
@@ -58,12 +59,12 @@ def fullest_first(table: AnswerTable[Any]) -> AnswerTable[Any]:
 
 
 def clear_cells(table: AnswerTable[Any]) -> int:
-    """How many of its cells stand out of the noise."""
+    """Return how many of its grid cells stand out of the noise."""
     return sum(is_clear(row, len(table)) for row in table.answers)
 
 
 def between(text: str) -> tuple[float, float] | None:
-    """`48.1 to 48.2`, as cells of a map are called; None for anything else.
+    """Read the label of a grid cell, such as `48.1 to 48.2`; None for anything else.
 
     >>> between("-1.5 to 0.25"), between("1/3 to 2/3"), between("B to C"), between("2 to 1")
     ((-1.5, 0.25), (0.3333333333333333, 0.6666666666666666), None, None)
@@ -77,24 +78,24 @@ def between(text: str) -> tuple[float, float] | None:
 
 
 def number_of(text: str) -> float:
-    """A number as labels have it, perhaps a fraction."""
+    """Read a number of a label, perhaps a fraction."""
     above, found, below = text.partition("/")
     return float(above) / float(below) if found else float(text)
 
 
-# -- Where cells of densities and maps begin and end, as numbers beside their labels: for those who calculate on -------
+# -- Edges of the bins of densities and of the grid cells of maps, as numeric columns ----------------------------------
 
 
 _ON_EARTH = ("south", "west", "north", "east")
 
 
 def edge_columns(tables: Sequence[AnswerTable[Any]], facts: Mapping[str, Any]) -> list[str]:
-    """What the columns are called, for all tables that have any."""
+    """Return the names of the edge columns of all tables."""
     return list(dict.fromkeys(name for table in tables for name in _names(table, facts)))
 
 
 def edges_of(table: AnswerTable[Any], facts: Mapping[str, Any]) -> Iterator[dict[str, float]]:
-    """For each answer of a table the numbers in these columns."""
+    """Yield the numbers in the edge columns for each answer of a table."""
     columns, read = _names(table, facts), cache(_ends)
     for groups in table.groups:
         found = [read(text) for text in groups[-len(columns) // 2 :]] if columns else []
@@ -113,7 +114,7 @@ def _names(table: AnswerTable[Any], facts: Mapping[str, Any]) -> tuple[str, ...]
 
 
 def _along(facts: Mapping[str, Any]) -> set[str]:
-    """What densities of a release are about."""
+    """Return the attributes of the densities of a release, with and without the owner's name."""
     given = facts.get("queries")
     asked = [q for q in (given if isinstance(given, list) else []) if isinstance(q, Mapping)]
     names = [str(q.get("of")) for q in asked if q.get("ask") == "density"]
@@ -129,7 +130,7 @@ def _readable(text: str) -> bool:
 
 
 def _ends(text: str) -> tuple[float, float]:
-    """The numbers that a label names: of `5–9` whole numbers these, of a single one twice it.
+    """Return the two numbers in a label, such as `2.5 to 5` or `5–9`; a single number is returned twice.
 
     >>> _ends("2.5 to 5"), _ends("5–9"), _ends("-3–-1"), _ends("53")
     ((2.5, 5.0), (5.0, 9.0), (-3.0, -1.0), (53.0, 53.0))
@@ -141,14 +142,14 @@ def _ends(text: str) -> tuple[float, float]:
     return number_of(first), number_of(last or first)
 
 
-# -- Where the places of a release lie: public, and in its file with the possible records ------------------------------
+# -- Coordinates of the places of a release, from the universe in its file ---------------------------------------------
 
 
 def places_of(facts: Mapping[str, Any]) -> dict[str, dict[str, Floats]]:
-    """By what answers may be grouped, and its label: latitude and longitude, or the coordinates of a plane.
+    """Return the coordinates of places by column and label: latitude and longitude, or x and y in a plane.
 
-    A place has its own, a group of places the mean of theirs.  On the Earth longitudes go on beyond 180 degrees where
-    places lie on both sides of the date line, so that means lie between them.
+    A group of places has the mean of their coordinates.  On the Earth, longitudes continue beyond 180 degrees if places
+    lie on both sides of the date line, so that means lie between them.
     """
     earth = on_earth(facts)
     out: dict[str, dict[str, Floats]] = {}
@@ -162,14 +163,14 @@ def places_of(facts: Mapping[str, Any]) -> dict[str, dict[str, Floats]]:
         try:
             points = attribute_from_spec(spec)
         except (DxError, KeyError, TypeError, ValueError):
-            continue  # what cannot be read is not drawn; dxp verify says why
+            continue  # unreadable places are not drawn; dxp verify reports the reason
         if isinstance(points, Points) and points.coordinates.shape[1] == 2:
             where = Plane.of(points.coordinates, earth=True).drawn if earth else points.coordinates
             out[points.name] = {points.label(k): where[k] for k in range(points.listed)}
             for fact in points.properties.values():
                 middles = _middles(fact.entries, where)
                 out[f"{points.name}.{fact.name}"] = middles
-                if fact.name not in taken:  # what is called as an attribute is one
+                if fact.name not in taken:  # attributes take precedence over properties
                     out.setdefault(fact.name, middles)
     return out
 
@@ -183,7 +184,7 @@ def _middles(entries: Sequence[str], coordinates: Floats) -> dict[str, Floats]:
 
 
 def on_earth(facts: Mapping[str, Any]) -> bool:
-    """Whether the policy measures distances on the Earth, or by steps between places."""
+    """Whether the policy's places lie on the Earth: great-circle distances, or a graph without plane distances."""
     policy = facts.get("policy")
     metric = policy.get("metric") if isinstance(policy, Mapping) else None
     kinds = set(_kinds(metric))
@@ -191,7 +192,7 @@ def on_earth(facts: Mapping[str, Any]) -> bool:
 
 
 def _kinds(spec: Any) -> Iterator[str]:
-    """Kinds of metrics, wherever they stand; coordinates are passed over."""
+    """Yield the kinds of all metrics in a specification; coordinates are skipped."""
     if isinstance(spec, Mapping):
         if isinstance(spec.get("kind"), str):
             yield spec["kind"]
@@ -204,7 +205,7 @@ def _kinds(spec: Any) -> Iterator[str]:
                 yield from _kinds(value)
 
 
-# -- Released answers for maps that others draw ------------------------------------------------------------------------
+# -- Released answers as GeoJSON ---------------------------------------------------------------------------------------
 
 
 GENERATOR = "dxprivacy"
@@ -216,13 +217,13 @@ NOWHERE: "list[Hint | str]" = [
 
 
 def lies_somewhere(facts: Mapping[str, Any], columns: Container[str]) -> bool:
-    """Whether answers that are grouped by such columns have a place on the Earth."""
+    """Whether answers with these columns have a place on the Earth."""
     known = on_earth(facts)
     return known and (all(name in columns for name in DEGREES) or any(name in columns for name in places_of(facts)))
 
 
 def geojson(release: Released, answers: Sequence[Any]) -> str:
-    """All answers that lie somewhere, as a collection of features; refuses a release without any."""
+    """Return all answers on the Earth as a collection of features; refuse a release without any."""
     features: list[dict[str, Any]] = []
     if on_earth(release.facts):
         places = places_of(release.facts)
@@ -236,7 +237,7 @@ def geojson(release: Released, answers: Sequence[Any]) -> str:
 
 
 def _features(table: AnswerTable[Any], places: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Cells where the last two columns are degrees, otherwise the places of the first column that has any."""
+    """Return grid cells if the last two columns are degrees, else the places of the first column with places."""
     out = []
     cells = table.columns[-2:] == DEGREES
     at = next((k for k, column in enumerate(table.columns) if column in places), None)
@@ -250,16 +251,16 @@ def _features(table: AnswerTable[Any], places: Mapping[str, Mapping[str, Any]]) 
             latitude, longitude = (float(x) for x in places[table.columns[at]][groups[at]])
             shape = {"type": "Point", "coordinates": [_turned(longitude), latitude]}
         if shape is not None:
-            told = dict(zip(table.columns, groups, strict=True)) | {"query": table.query}
+            named = dict(zip(table.columns, groups, strict=True)) | {"query": table.query}
             numbers = {"value": row.value, "low": row.low, "high": row.high, "unit": row.unit, "note": row.note}
-            out.append({"type": "Feature", "geometry": shape, "properties": told | numbers})
+            out.append({"type": "Feature", "geometry": shape, "properties": named | numbers})
     return out
 
 
 def _cell(latitudes: tuple[float, float], longitudes: tuple[float, float]) -> dict[str, Any]:
-    """A polygon; on either side of the date line one, where a cell crosses it (RFC 7946, 3.1.9)."""
+    """Return a polygon; two of them if the grid cell crosses the date line (RFC 7946, 3.1.9)."""
     west, east = longitudes
-    turn = 360.0 * math.floor((west + 180) / 360)  # maps across the date line go on beyond 180 degrees
+    turn = 360.0 * math.floor((west + 180) / 360)  # maps across the date line continue beyond 180 degrees
     west, east = round(west - turn, _DECIMALS), round(east - turn, _DECIMALS)
     if east <= 180:
         return {"type": "Polygon", "coordinates": [_ring(latitudes, (west, east))]}
@@ -268,13 +269,13 @@ def _cell(latitudes: tuple[float, float], longitudes: tuple[float, float]) -> di
 
 
 def _turned(longitude: float) -> float:
-    """The same between -180 and 180 degrees."""
+    """Return the same longitude between -180 and 180 degrees."""
     if -180 <= longitude <= 180:
         return longitude
     return round((longitude + 180) % 360 - 180, _DECIMALS)
 
 
 def _ring(latitudes: tuple[float, float], longitudes: tuple[float, float]) -> list[list[float]]:
-    """The corners of a cell, against the clock, the first one again at the end."""
+    """Return the corners of a grid cell counterclockwise, with the first one again at the end."""
     (south, north), (west, east) = latitudes, longitudes
     return [[west, south], [east, south], [east, north], [west, north], [west, south]]

@@ -1,4 +1,4 @@
-"""The guarantee: the three sentences that go with everything that is released."""
+"""The guarantee: the three sentences on every release."""
 
 import math
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from dxprivacy.universe.people import ONE, OWN, People
 from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import digits
 
-# -- Where a cost stands in a ledger that was reserved: what every released file says about it -------------------------
+# -- The ledger reference in every released file -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class LedgerReference:
-    """An entry of a ledger; `so_far` is the standard-DP reading of everything in it, this entry included."""
+    """An entry of a ledger; `so_far` is the worst-case ε of all entries up to this one."""
 
     ledger: str  # the name of its file
     entry: int
@@ -24,7 +24,7 @@ class LedgerReference:
     so_far: float
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; an infinite number as null."""
+        """Write it as JSON data, with an infinite number as null."""
         return {
             "file": self.ledger,
             "entry": self.entry,
@@ -35,14 +35,14 @@ class LedgerReference:
 
 
 NOWHERE = LedgerReference("no ledger", 0, "", "", math.inf)
-"""For whoever spends without a ledger."""
+"""The reference of releases without a ledger."""
 
 
 # -- The guarantee -----------------------------------------------------------------------------------------------------
 
 
 def guarantee_of(metric: Metric, worst: float, records: int, ledger: str, so_far: float) -> tuple[str, ...]:
-    """The three sentences printed on every release; `worst` is its standard-DP reading."""
+    """Return the three sentences of the guarantee; `worst` is the release's worst-case ε."""
     n = metric.universe.size
     permits = "no limit" if metric.has_infinite else f"up to ε = {digits(metric.permitted)}"
     people = metric.universe.people
@@ -67,7 +67,7 @@ def guarantee_of(metric: Metric, worst: float, records: int, ledger: str, so_far
 def _of_people(
     people: People, worst: float, so_far: float, permits: str, ledger: str, number: str
 ) -> tuple[str, str, str]:
-    """The same where people have several rows."""
+    """Return the three sentences if people have several rows."""
     m = people.max_rows
     gone = "" if people.max_people is None else ", added or removed"
     kept = "only one row of each person is" if m == 1 else f"at most {m:,} rows of each person are"
@@ -88,13 +88,13 @@ def _of_people(
 
 
 def public_people(universe: Universe, records: int) -> dict[str, int]:
-    """For JSON: the number of people where it is public; nothing where people have one row each, or it is private."""
+    """Return the public number of people for JSON; empty if people have one row each, or if it is private."""
     people = universe.people
     return {} if people is None or people.max_people is not None else {"people": records // people.max_rows}
 
 
 def without_key(facts: Mapping[str, Any]) -> str:
-    """Say whose rows one of the public number of people stands for, even if there are no such rows."""
+    """Return the words for the one person who holds all rows without a key, counted even if there are none."""
     attributes = (facts.get("universe") or {}).get("attributes") or [{}]
     whose = {ONE: "rows without a key", OWN: "rows with an unusable key"}.get(attributes[-1].get("no_key"))
     return f", one of them for all {whose}" if whose else ""

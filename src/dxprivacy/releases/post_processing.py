@@ -1,12 +1,12 @@
-"""`dx.post`: what can be done to released answers at no cost - post-processing, and marked as such.
+"""`dx.post`: post-processing of released answers, at no privacy cost; results are marked as processed.
 
     post.nonnegative(release)        no count below 0; with total=release.records complete tables also add up to it
-    post.whole(release)              whole counts whose total stays
+    post.whole(release)              integer counts with the same (rounded) total
     post.consistent(release)         tables whose shared margins agree, by least squares
 
 Each takes a release, the result of another step, or plain numbers (`consistent`: {names: table}), and returns
-`Processed`.  The first and the last are projections onto convex sets that hold the truth: they never increase the
-(squared) error.  One step may undo another: what was made non-negative or whole need not agree any more.
+`Processed`.  The first and the last are projections onto convex sets that contain the truth, so they never increase the
+squared error.  One step may undo another: after `nonnegative` or `whole`, tables need not agree any more.
 """
 
 import math
@@ -28,14 +28,14 @@ NONNEGATIVE, WHOLE, CONSISTENT = "non-negative", "whole", "consistent"
 _LARGEST = 2.0**53
 
 Given: TypeAlias = Any
-"""A release, what a step before returned, or a list of numbers."""
+"""A release, the result of an earlier step, or a list of numbers."""
 
 
 def nonnegative(given: Given, *, total: float | None = None) -> Processed:
-    """No answer below 0, where none can be; with a known total, the nearest such answers that add up to it.
+    """Raise negative counts to 0; with a known total, project onto nonnegative answers with this sum.
 
-    Of a release only answers to which no record counts negatively are touched, and a total concerns its complete
-    tables: those that count each record once.  Intervals lose what lies below 0.
+    In a release, only answers to which no record contributes negatively change, and the total applies to complete
+    tables: those that count each record once.  Intervals are cut at 0.
 
     >>> nonnegative([3.0, -1.0, 2.0]).values.tolist()
     [3.0, 0.0, 2.0]
@@ -61,9 +61,9 @@ def nonnegative(given: Given, *, total: float | None = None) -> Processed:
 
 
 def whole(given: Given) -> Processed:
-    """Whole numbers, each less than 1 away, whose total is the old one, rounded: the largest remainders go up.
+    """Round to integers, each less than 1 away, whose total is the rounded old total (largest remainder method).
 
-    Of a release only counts are touched, query by query.
+    In a release, only counts change, query by query.
 
     >>> whole([1.4, 1.4, 1.4]).values.tolist()
     [2.0, 1.0, 1.0]
@@ -83,14 +83,13 @@ def consistent(
     weights: Mapping[Any, float] | None = None,
     assume_no_other: bool = False,
 ) -> Processed:
-    """Tables whose shared margins agree, as near as possible to those given, in least squares.
+    """Make shared margins of tables agree, by the least-squares projection.
 
-    Give a release, or {("sex", "age"): table, "sex": table} with `weights` (1 / variance; all alike if left out).
-    The public number of records is a margin too: that of a release is used by itself, another is `total`.
+    Give a release, or {("sex", "age"): table, "sex": table} with `weights` (1 / variance; default equal).  The public
+    number of records is a margin too: that of a release is used automatically, else give `total`.
 
-    Tables of a release leave out records whose entry is invalid (`other`), so their margins need not agree; only those
-    over attributes without `other` must.  `assume_no_other` takes all records to be valid: a guess that costs no
-    privacy, but may be wrong.
+    Tables of a release leave out records with an invalid entry (`other`), so only margins over attributes without
+    `other` must agree.  `assume_no_other` assumes that all records are valid: this costs no privacy, but may be wrong.
 
     >>> found = consistent({"sex": [4.0, 6.0], "age": [3.0, 5.0]}, total=10)
     >>> found.tables["sex",].tolist(), found.tables["age",].tolist()
@@ -113,7 +112,7 @@ def consistent(
         raise UsageError(
             "no two tables share a margin that must agree",
             details=[
-                "Records whose entry is invalid (“other”) are in no cell, so tables may add up to different totals."
+                "Records whose entry is invalid (“other”) are in no bin, so tables may add up to different totals."
             ],
             hints=[("assume_no_other=True", "if there are none")],
         )
@@ -130,14 +129,14 @@ def _start(given: Given) -> Processed:
 
 
 def _parts(before: Processed) -> list[AnswerPart]:
-    """The answers of a release by what is known about them; of plain numbers everything is believed."""
+    """Return the parts of a release; plain numbers are assumed to be nonnegative integer counts."""
     if before.release is not None:
         return parts_of(before.release)
     return [AnswerPart(np.arange(len(before.values)), True, True, None)]
 
 
 def _numbers(given: Any, dimensions: int) -> Floats:
-    """An array of finite numbers of so many dimensions."""
+    """Return an array of finite numbers with the given number of dimensions."""
     try:
         array = np.asarray(given)
         fine = array.dtype.kind in "iuf" and array.ndim == dimensions and array.size > 0
@@ -162,7 +161,7 @@ def _number(given: Any, what: str) -> float:
 
 
 def _onto_simplex(values: Floats, total: float) -> Floats:
-    """The nearest numbers of at least 0 that add up to `total`: all are lowered alike, and cut at 0."""
+    """Project onto the simplex of nonnegative numbers with sum `total`: lower all by the same amount, and cut at 0."""
     order = np.sort(values)[::-1]
     spare = (np.cumsum(order) - total) / np.arange(1, len(values) + 1)
     last = int(np.flatnonzero(order - spare > 0).max(initial=0))
@@ -210,7 +209,7 @@ def _from_tables(
         tables.append(AgreeingTable(names, values, weighed.pop(names, 1.0)))
         frame.append((names, values.shape))
     if weighed:
-        raise UsageError(f"a weight for {', '.join(next(iter(weighed)))}, which is no table here")
+        raise UsageError(f"a weight for {', '.join(next(iter(weighed)))}, which is not a table here")
     if isinstance(given, Processed):
         return given, tables
     flat = np.concatenate([table.values.ravel() for table in tables])

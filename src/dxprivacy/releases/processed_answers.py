@@ -1,6 +1,6 @@
-"""Answers after post-processing: what was done to them, and what their intervals still mean.
+"""Answers after post-processing: the steps applied, and the meaning of the intervals.
 
-Invariant: nothing here looks at data.  What is made of a release costs nothing more, and keeps its guarantee.
+Invariant: nothing here reads data, so post-processing a release costs nothing and keeps its guarantee.
 """
 
 from collections.abc import Mapping
@@ -24,9 +24,9 @@ INTERVALS = (
 
 @dataclass(frozen=True, eq=False)
 class Processed(OneLine, Tabular, Printable):
-    """Values made from released ones, in the same order, and what was done to get them.
+    """Values computed from released ones, in the same order, and the steps applied.
 
-    `answers` has a row for each value of a release, with the same label; `release` is where they came from.
+    `answers` has a row for each value of a release, with the same label; `release` is their source.
 
     >>> import dxprivacy as dx
     >>> dx.post.nonnegative([3.0, -1.0, 2.0])
@@ -44,13 +44,13 @@ class Processed(OneLine, Tabular, Printable):
 
     @property
     def note(self) -> str:
-        """What a reader must know."""
+        """The steps applied, and what they mean for guarantee and intervals."""
         text = f"{', '.join(self.done)} · {FREE}"
         return f"{text}; {INTERVALS}" if self.answers else text
 
     @property
     def tables(self) -> dict[tuple[str, ...], Floats]:
-        """The tables that were given, as they are now."""
+        """The given tables after processing."""
         out, start = {}, 0
         for names, shape in self.frame:
             size = int(np.prod(shape, dtype=np.int64))
@@ -59,14 +59,14 @@ class Processed(OneLine, Tabular, Printable):
         return out
 
     def rows(self) -> list[dict[str, Any]]:
-        """The answers as plain dictionaries; `processed` says what was done to them."""
+        """Return the answers as plain dictionaries; `processed` lists the steps applied."""
         if self.release is None:
             return [{"value": value, "processed": list(self.done)} for value in self.values.tolist()]
         rows = replace(self.release, answers=self.answers).rows()
         return [row | {"processed": list(self.done)} for row in rows]
 
     def _columns(self) -> Columns:
-        """Those of the release, or of plain numbers their values alone; what was done stands in the last one."""
+        """Return the columns of the release, or the values of plain numbers; the last column names the steps."""
         done = ", ".join(self.done)
         if self.release is None:
             return Columns.of([("value", NUMBER), ("processed", TEXT)], [(x, done) for x in self.values.tolist()])
@@ -75,7 +75,7 @@ class Processed(OneLine, Tabular, Printable):
         return Columns.of([*head, (last, TEXT)], ([*line, done] for line in lines))
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Write it as JSON data."""
         name = {} if self.release is None else {"release": self.release.name}
         return {**name, "answers": self.rows(), "done": list(self.done), "note": self.note}
 
@@ -84,7 +84,7 @@ class Processed(OneLine, Tabular, Printable):
 
 
 def start(given: Release | Processed | Floats) -> Processed:
-    """Something to process: a release, the result of a step before, or plain numbers."""
+    """Start processing a release, the result of an earlier step, or plain numbers."""
     if isinstance(given, Processed):
         return given
     if isinstance(given, Release):
@@ -95,7 +95,7 @@ def start(given: Release | Processed | Floats) -> Processed:
 def after(
     before: Processed, values: Floats, what: str, ends: Mapping[int, tuple[float, float]] | None = None
 ) -> Processed:
-    """The result of one step; `ends` are intervals that became narrower, by the place of the answer."""
+    """Return the result of one step; `ends` are intervals that became narrower, by position of the answer."""
     values = values.copy()
     values.setflags(write=False)
     done = before.done if what in before.done[-1:] else (*before.done, what)

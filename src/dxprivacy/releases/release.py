@@ -1,4 +1,4 @@
-"""A release: what leaves the house.  Answers with intervals and the guarantee; never a true answer."""
+"""A release: noisy answers with intervals and the guarantee; never a true answer."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ TOO_FEW = "too few to say"
 MISSED = "target missed"
 KEPT = "The release is kept in the ledger; the same plan returns it again, at no cost."
 _NUMBERS = ("value", "low", "high", "unit", "query")
-_BEHIND = ("value", "low", "high", "unit", "note", "label")  # in a table, everything grouped by stands before these
+_BEHIND = ("value", "low", "high", "unit", "note", "label")  # columns of a table after those of the groups
 _OURS = ("query", *_BEHIND)
 _MEASURED = ("value", "low", "high")
 _WITHOUT_NOISE = "public, or the same for all records"
@@ -37,7 +37,7 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 @dataclass(frozen=True, slots=True)  # there may be hundreds of thousands
 class Row:
-    """One released answer with its 95 % interval; `Release.covered` says what of."""
+    """One released answer with its 95 % interval; `Release.covered` states what the interval covers."""
 
     label: str
     query: str
@@ -47,30 +47,30 @@ class Row:
     unit: str
     exact: bool
     vague: bool = False  # the interval is the whole range: too few records to say anything
-    groups: tuple[tuple[str, str], ...] = ()  # by what it is grouped, and its label there
-    missed: bool = False  # the interval is wider than the target that was asked for
-    blur_bias: float = 0.0  # the largest part of one record that a soft border puts on its other side
+    groups: tuple[tuple[str, str], ...] = ()  # pairs of column and label
+    missed: bool = False  # the interval is wider than the target
+    blur_bias: float = 0.0  # the largest fraction of one record that a soft border moves to its other side
 
     @property
     def note(self) -> str:
-        """What its numbers alone do not tell: `too few to say`, `exact`, a missed target, the bias of a blur."""
+        """Remarks about the numbers: `too few to say`, `exact`, a missed target, the bias of a blur."""
         notes = [TOO_FEW] if self.vague else ["exact"] if self.exact else []
         notes += [MISSED] if self.missed else []
         if self.blur_bias:
-            budget = percent(self.blur_bias)
-            notes.append(f"blurred: up to {budget} of a record counts across a border, which the interval leaves out")
+            part = percent(self.blur_bias)
+            notes.append(f"blurred: up to {part} of a record counts across a border, which the interval leaves out")
         return "; ".join(notes)
 
     @property
     def marks(self) -> dict[str, Any]:
-        """For JSON: what only some answers have."""
+        """For JSON: the members that only some answers have."""
         missed: dict[str, Any] = {"missed": True} if self.missed else {}
         return missed | ({"blur_bias": self.blur_bias} if self.blur_bias else {})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Release(Released, Tabular, Printable):
-    """All answers of a plan, the guarantee that goes with them, and what is needed to check both.
+    """All answers of a plan, their guarantee, and the facts that are needed to check both.
 
     >>> import tempfile, pandas, dxprivacy as dx
     >>> policy = dx.Policy.parse('''title = "Survey"
@@ -91,7 +91,7 @@ class Release(Released, Tabular, Printable):
 
     @property
     def covered(self) -> str:
-        """What the intervals cover and what not."""
+        """What the intervals cover, and what they do not cover."""
         left_out = "" if "people" not in self.facts else ", nor rows beyond those that count of each person"
         return f"privacy noise and cells, not sampling error{left_out}"
 
@@ -100,16 +100,16 @@ class Release(Released, Tabular, Printable):
         return f"{self.name!r}, {plural(len(self.answers), 'answer')}{of}"
 
     def rows(self) -> list[dict[str, Any]]:
-        """The answers as plain dictionaries; `groups` maps what they are grouped by to their label there."""
+        """Return the answers as plain dictionaries; `groups` maps columns to labels."""
         return [{"label": r.label, "groups": dict(r.groups), **_numbers(r)} for r in self.answers]
 
     def table(self) -> list[dict[str, Any]]:
-        """The answers as rows of one table: query, a column for all that any is grouped by, numbers, note, label.
+        """Return the answers as rows of one table: query, a column for each grouping, numbers, note, label.
 
-        Rows and columns stand in the order asked.  Where an answer is not grouped by something, its field is empty.
-        Cells of maps and densities have their edges as numbers besides: None for answers that are no cells.
-        The note says “too few to say”, “exact”, “target missed”, or how far a blur moves records; the label says what
-        was counted, and no two answers of a query share one.  Whole numbers are `int`.
+        Rows and columns are in the order of the queries.  If an answer is not grouped by a column, its field is empty.
+        Bins of densities and grid cells of maps also have their edges as numbers; None for other answers.  The note is
+        “too few to say”, “exact”, “target missed”, or how much a blur moves records.  The label names what was counted,
+        and is unique within a query.  Integers are `int`.
         """
         head, lines = self._lines()
         names = [name for name, _ in head]
@@ -119,11 +119,11 @@ class Release(Released, Tabular, Printable):
         return Columns.of(*self._lines())
 
     def _lines(self, safe: Callable[[str], str] = str) -> tuple[list[tuple[str, str]], Iterator[list[Any]]]:
-        """Head (names and types) and rows of the table; every text as `safe` has it."""
+        """Return the head (names and types) and the rows of the table; `safe` is applied to every text."""
         columns = columns_of(self.answers)
         place = {column: k for k, column in enumerate(columns)}
         called = names(self.answers)
-        once = cache(safe)  # but for labels, the same few texts again and again
+        once = cache(safe)  # few different texts, except labels
 
         def lines(table: AnswerTable[Row]) -> Iterator[list[Any]]:
             at = [place[column] for column in table.columns if column in place]  # labels have a column already
@@ -146,7 +146,7 @@ class Release(Released, Tabular, Printable):
         return [(safe(name), kind) for name, kind in head], rows
 
     def content(self) -> dict[str, Any]:
-        """The answers with their intervals."""
+        """Return the answers with their intervals."""
         answers = zip(self.rows(), self.answers, strict=True)
         return {
             "records": self.records,
@@ -154,13 +154,13 @@ class Release(Released, Tabular, Printable):
         }
 
     def written_content(self) -> dict[str, Any]:
-        """Of very many answers no dictionary is made."""
+        """Return the content for writing; very many answers write themselves, without dictionaries."""
         if len(self.answers) <= LONG_LIST:
             return self.content()
         return {"records": self.records, "answers": AnswersText(self.answers)}
 
     def to_csv(self) -> str:
-        """The table as CSV text; labels that a spreadsheet would take for formulas begin with an apostrophe."""
+        """Return the table as CSV text; texts that a spreadsheet would read as formulas get an apostrophe in front."""
         head, lines = self._lines(_defused)
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
@@ -169,7 +169,7 @@ class Release(Released, Tabular, Printable):
         return out.getvalue()
 
     def made(self) -> DeploymentFacts:
-        """Counts with discrete Laplace noise; how wide the intervals are."""
+        """Describe the mechanism (discrete Laplace noise) and the widths of the intervals."""
         scales = [float.fromhex(text) for text in self.facts.get("scales", ())]
         noisy = [scale for scale in scales if scale]
         least = f", of scales from {digits(min(noisy))} to {digits(max(noisy))}" if noisy else ""
@@ -185,11 +185,11 @@ class Release(Released, Tabular, Printable):
         )
 
     def to_geojson(self) -> str:
-        """The answers that lie on the Earth, for maps: a polygon for each cell, a point for each place."""
+        """Return the answers on the Earth as GeoJSON: a polygon for each grid cell, a point for each place."""
         return geojson(self, self.answers)
 
     def save(self, path: str | Path) -> Path:
-        """Write to a .json, .csv, .md, .tex or .geojson file; one that is there is replaced only if it is ours."""
+        """Write a .json, .csv, .md, .tex or .geojson file; an existing file is replaced only if dxprivacy wrote it."""
         target = Path(path)
         made = {
             ".json": (self.to_json, RELEASE_FILE),
@@ -205,12 +205,12 @@ class Release(Released, Tabular, Printable):
 
 
 def reached(within: Fraction, value: float, low: float, high: float) -> bool:
-    """Whether both ends of an interval are as close to its value as was asked."""
+    """Whether both ends of an interval are within the target of its value."""
     return max(high - value, value - low) <= float(within) * (1 + 1e-9)
 
 
 def _defused(cell: Any) -> Any:
-    """A cell that stays what it is in a spreadsheet: a number a number, and a label a label.
+    """Prefix a text with an apostrophe if a spreadsheet would read it as a formula; numbers stay numbers.
 
     >>> [_defused(cell) for cell in ("=1+1", "-5", "-5 – -1", "@sum", -2.5, "Ohio")]
     ["'=1+1", '-5', "'-5 – -1", "'@sum", -2.5, 'Ohio']
@@ -221,7 +221,7 @@ def _defused(cell: Any) -> Any:
 
 
 def is_whole(x: float) -> bool:
-    """Whether a number is written without a point: `12`, not `12.0`; beyond 2^53 floats are no counts any more."""
+    """Whether a number is written without a point: `12`, not `12.0`; beyond 2^53, floats do not hold all integers."""
     return x == x // 1 and -_LARGEST <= x <= _LARGEST
 
 
@@ -230,7 +230,7 @@ def _numbers(row: Row) -> dict[str, Any]:
 
 
 def from_json(text: str) -> Release:
-    """A release back from its JSON text."""
+    """Read a release from its JSON text."""
     data = json.loads(text)
     given = data["answers"]
     answers = []
@@ -239,7 +239,7 @@ def from_json(text: str) -> Release:
         known = {name: r[name] for name in ("label", *_NUMBERS, "exact", "vague")}
         marks = {name: r[name] for name in ("missed", "blur_bias") if name in r}
         answers.append(Row(**known, groups=groups, **marks))
-        given[k] = None  # there may be very many: each is let go of as soon as it was read
+        given[k] = None  # there may be very many: free each after reading it
     release = Release(answers=tuple(answers), **common_of(data, "records", "answers"))
     release.remember(text)
     return release

@@ -1,4 +1,4 @@
-"""What every release has in common: name, guarantee, the facts that let anybody check it, and its sealed file."""
+"""The base class of releases: name, guarantee, facts for independent verification, and the sealed file."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,9 +11,9 @@ from dxprivacy.formats.canonical import UNSEALED, canonical, in_order, sealed
 from dxprivacy.releases.deployment import FILL_IN, DeploymentFacts, deployment_of
 from dxprivacy.wording import Displayed, json_text, shown
 
-# -- The answers of a release as JSON, by the hundred thousand: what `content` says, without a dictionary for each -----
+# -- The answers of a large release as JSON, without a dictionary for each ---------------------------------------------
 # Both texts are those that `formats.canonical` and `wording.json_text` would make of the dictionaries
-# (tests/unit/releases/test_answers_text.py compares them).  They come in pieces, so that neither is held twice.
+# (tests/unit/releases/test_answers_text.py compares them).  They come in pieces, to save memory.
 
 
 _PIECE = 250  # answers
@@ -48,19 +48,19 @@ class Answered(Protocol):
 
 
 class AnswersText:
-    """The list of answers, which writes itself: none of them empty, see `wording.Written`."""
+    """A nonempty list of answers that writes itself as JSON; see `wording.Written`."""
 
     def __init__(self, answers: Sequence[Answered]) -> None:
         self._answers = answers
-        self._pairs: dict[tuple[str, str], tuple[str, str]] = {}  # groups are few, and stand in many answers
+        self._pairs: dict[tuple[str, str], tuple[str, str]] = {}  # few groups occur in many answers
 
     def canonical_pieces(self) -> Iterator[str]:
-        """For digests: members sorted, nothing between tokens, whole numbers without a point."""
+        """Yield the canonical text for digests: members sorted, no blanks, integers without a point."""
         yield from self._listed(self._canonical, "[", ",")
         yield "]"
 
     def written_pieces(self, before: str) -> Iterator[str]:
-        """For files: each answer on a line of its own, behind its blanks."""
+        """Yield the text for files: each answer on a line of its own, indented."""
         yield from self._listed(self._written, f"[\n{before * 2}", f",\n{before * 2}")
         yield f"\n{before}]"
 
@@ -78,7 +78,7 @@ class AnswersText:
         )
 
     def _written(self, r: Answered) -> str:
-        """Numbers as Python writes them, which is how its JSON does; that they are finite was seen to by the digest."""
+        """Write an answer for files, with numbers as in Python's JSON; `_canonical` checked that they are finite."""
         groups = ", ".join([self._pair(pair)[1] for pair in r.groups])
         missed = ', "missed": true' if r.missed else ""
         blur = f', "blur_bias": {r.blur_bias!r}' if r.blur_bias else ""
@@ -99,7 +99,7 @@ class AnswersText:
         return found
 
 
-# -- What every release has in common ----------------------------------------------------------------------------------
+# -- The base class of releases ----------------------------------------------------------------------------------------
 
 
 _LONG_TEXT = 1 << 20
@@ -107,24 +107,24 @@ _LONG_TEXT = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Released(Displayed, ABC):
-    """Something that leaves the house, with the guarantee that goes with it; never a true answer."""
+    """Base of everything that is released, with its guarantee; never a true answer."""
 
     name: str
     guarantee: tuple[str, ...]
-    records: int | None  # None where it is private
+    records: int | None  # None if private
     facts: Mapping[str, Any]
     format: str
 
     @abstractmethod
     def content(self) -> dict[str, Any]:
-        """For JSON: what was released."""
+        """Return the released content as JSON data."""
 
     def written_content(self) -> dict[str, Any]:
-        """The same for its text, where long parts may be such that write themselves."""
+        """Return the content for writing; long parts may be objects that write themselves."""
         return self.content()
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, sealed."""
+        """Return the whole release as JSON data, sealed with its digest."""
         return self._sealed(self.content())
 
     def _sealed(self, content: dict[str, Any]) -> dict[str, Any]:
@@ -132,15 +132,15 @@ class Released(Displayed, ABC):
         return sealed({**head, "guarantee": list(self.guarantee), **self.facts})
 
     def made(self) -> DeploymentFacts:
-        """By what it was made, and how good it is: for a registry of deployments."""
+        """Describe mechanism and utility, for a registry of deployments."""
         return DeploymentFacts(FILL_IN, FILL_IN)
 
     def deployment(self) -> dict[str, Any]:
-        """A record in the fields of OpenDP's registry of deployments; what only the curator knows says FILL IN."""
+        """Return a record for OpenDP's registry of deployments; facts that only the curator knows are FILL IN."""
         return deployment_of(self.made(), self.facts, self.guarantee, self.records)
 
     def to_json(self) -> str:
-        """The whole release as JSON text."""
+        """Return the whole release as JSON text."""
         return self._text
 
     @cached_property
@@ -148,7 +148,7 @@ class Released(Displayed, ABC):
         return json_text(self._sealed(self.written_content()))
 
     def remember(self, text: str) -> None:
-        """The text that it was read from: a long one is not made again."""
+        """Keep the text that it was read from, if it is long, so that it need not be written again."""
         if len(text) > _LONG_TEXT:
             self.__dict__["_text"] = text
 
@@ -157,7 +157,7 @@ class Released(Displayed, ABC):
 
 
 def common_of(data: Mapping[str, Any], *own: str) -> dict[str, Any]:
-    """The common parts of a release back from JSON; `own` are the keys of its content."""
+    """Read the common parts of a release from JSON data; `own` are the keys of its content."""
     known = {"format", "name", "guarantee", *own, *UNSEALED}
     return {
         "name": data["name"],

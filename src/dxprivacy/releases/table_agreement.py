@@ -1,9 +1,9 @@
-"""Tables that agree: the nearest ones, in least squares, whose shared margins are the same.
+"""Make tables agree: the least-squares projection onto tables with equal shared margins.
 
-A table splits into components, one for each set of its attributes: the total, the main effects, the interactions.  The
-true tables of one data set have the same component wherever they share the attributes, so the nearest tables that agree
-take the weighted mean of each component: that is the orthogonal projection onto a linear space which holds the truth,
-and brings no table of the truth's further away from it.
+A table splits into orthogonal components, one for each set of its attributes: the total, the main effects, the
+interactions.  The true tables of one data set have equal components for shared sets of attributes.  So the nearest
+tables that agree take the weighted mean of each component.  This is the orthogonal projection onto a linear space that
+contains the truth, so it never increases the distance to the truth.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -20,10 +20,10 @@ MOST_AXES = 12
 
 @dataclass(frozen=True, eq=False)
 class AgreeingTable:
-    """Counts by some attributes, one axis each; `weight` is how much its squared errors count, infinite if it has none.
+    """Counts by some attributes, one axis each; `weight` multiplies its squared errors, infinite if it has none.
 
-    Each record is in exactly one place along `axes`; along `strata` records may be left out, so nothing may be summed
-    over them.  The axes of `values` are the strata, then the axes.
+    Along `axes`, each record is in exactly one bin.  Along `strata`, records may be left out, so strata must not be
+    summed over.  The dimensions of `values` are the strata, then the axes.
     """
 
     axes: tuple[Hashable, ...]
@@ -33,7 +33,7 @@ class AgreeingTable:
 
 
 def agree(tables: Sequence[AgreeingTable], total: float | None = None) -> list[Floats]:
-    """The nearest tables that agree wherever they share attributes, and with the total, where it is known.
+    """Return the nearest tables that agree on shared attributes, and with the total if it is known.
 
     >>> one, other = AgreeingTable(("sex",), np.array([4.0, 6.0])), AgreeingTable(("age",), np.array([3.0, 5.0]))
     >>> [table.tolist() for table in agree([one, other])]
@@ -53,7 +53,7 @@ def agree(tables: Sequence[AgreeingTable], total: float | None = None) -> list[F
 
 
 def informed(tables: Sequence[AgreeingTable], *, total: bool) -> bool:
-    """Whether anything must agree at all: two tables with the same strata, or one and the known total."""
+    """Return whether any margin must agree: two tables with the same strata, or one and the known total."""
     strata = [frozenset(table.strata) for table in tables]
     return len(set(strata)) < len(strata) or (total and frozenset() in strata)
 
@@ -102,7 +102,7 @@ def _subsets(axes: Sequence[Hashable]) -> Iterator[tuple[Hashable, ...]]:
 
 
 def _component(table: AgreeingTable, chosen: tuple[Hashable, ...], strata: int, place: dict[Hashable, int]) -> Floats:
-    """The margin by the chosen attributes, without what fewer of them tell; attributes in a common order."""
+    """Return the component of the chosen attributes: their margin without lower-order effects, in a common order."""
     others = tuple(strata + k for k, key in enumerate(table.axes) if key not in chosen)
     margin = table.values.sum(axis=others)
     for axis in range(strata, margin.ndim):
@@ -127,7 +127,7 @@ def _together(
     strata: int,
     place: dict[Hashable, int],
 ) -> Floats:
-    """A table from its components, each spread evenly over the cells that it does not tell apart."""
+    """Add up a table's components, each spread evenly over the bins that it does not separate."""
     out = np.zeros(table.values.shape)
     for chosen in _subsets(table.axes):
         mean = means[frozenset(chosen)]

@@ -1,4 +1,4 @@
-"""Sessions: one path for every mechanism - reserve, count, run, record.
+"""Sessions: one path for every mechanism: reserve, count, run, record.
 
 In reading order: `recorded_steps`, `count_records`, `synthesizing`, `session`.
 """

@@ -1,7 +1,7 @@
-"""Counting what is asked about, and nothing else: one histogram by all these attributes, or several by some of them.
+"""Count the records by the attributes of the queries: one histogram by all of them, or several by some of them.
 
-Which of the two is decided from public numbers alone: no more cells have rows than there are rows, and no more than
-there are cells.
+The choice depends on public numbers alone: a histogram has at most as many nonzero entries as there are rows, and at
+most as many as there are combinations of values.
 """
 
 import math
@@ -20,22 +20,22 @@ from dxprivacy.universe.universe import Universe
 Axes = tuple[int, ...]
 MOST_HELD = 1 << 26
 """Numbers in one histogram: half a gigabyte."""
-_MOST_CELLS = 1 << 22  # of one histogram among several
+_MOST_CELLS = 1 << 22  # combinations of values in one histogram among several
 
 
 def count(
     source: Source, universe: Universe, asked: Sequence[Axes], records: int, people: Sequence[Axes] = ()
 ) -> Histogram:
-    """The rows of a source by the attributes of every query; one table where that fits, otherwise several.
+    """Count the rows of a source by the attributes of every query; one table if it is small enough, else several.
 
-    Of people with several rows, those that are kept; by the attributes of `people` also whose they are.
-    All tables, and the public number of people, come from one state of the source.
+    For people with several rows, count the kept rows; by the attributes of `people`, also record the person of each.
+    All tables, and the public number of people, come from one snapshot of the source.
     """
     return in_snapshot(source, lambda same: _count(same, universe, asked, records, people, is_newer=same is not source))
 
 
 def public_rows(source: Source, universe: Universe) -> int:
-    """The public number of rows; of people with several rows, how many rows can be kept."""
+    """Return the public number of rows; for people with several rows, the largest number of kept rows."""
     return source.rows() if universe.people is None else source.people(universe) * universe.people.max_rows
 
 
@@ -48,33 +48,33 @@ def _count(
     *,
     is_newer: bool,
 ) -> Histogram:
-    """As `count`; `is_newer` if the source may have changed since `records` was read from it."""
+    """Count like `count`; `is_newer` if the source may have changed since `records` was read from it."""
     if is_newer and universe.people is not None and universe.max_records is None:
         records = public_rows(source, universe)
     parts = projections(universe, asked, records) if asked or not people else ()
     if universe.people is None:
         return Histogram.joined(universe, [(axes, source.count(universe.onto(axes))) for axes in parts])
     kept = [(axes, source.kept(universe, axes).histogram(universe.onto(axes))) for axes in parts]
-    told = [_by_person(source, universe, axes) for axes in projections(universe, people, records)] if people else []
-    return Histogram.joined(universe, kept, told, most=records)
+    personal = [_by_person(source, universe, axes) for axes in projections(universe, people, records)] if people else []
+    return Histogram.joined(universe, kept, personal, most=records)
 
 
 def _by_person(source: Source, universe: Universe, axes: Axes) -> Occupied:
-    """The kept rows by person and cell of some attributes."""
+    """Count the kept rows by person and by the values of some attributes."""
     kept = source.kept(universe, axes, by_person=True)
     table = Packing(universe.onto(axes)).columns(kept.numbers)
     return Occupied(universe, {axes[k]: column for k, column in table.items()}, kept.counts, kept.person)
 
 
 def projections(universe: Universe, asked: Sequence[Axes], records: int) -> tuple[Axes, ...]:
-    """The sets of attributes to count by: every query's attributes are among one of them.
+    """Return the sets of attributes to count by: every query's attributes are a subset of one of them.
 
     >>> from dxprivacy.universe.attributes.integers import Integers
     >>> u = Universe([Integers(name=c, low=1, high=1000, has_other=False) for c in "abcd"])
     >>> projections(u, [(0, 1), (1, 2), (3,)], 1000), projections(u, [(0, 1), (1, 2), (3,)], 10**9)
     (((0, 1, 2, 3),), ((0, 1), (1, 2), (3,)))
     """
-    together = _joined((), *asked) or (0,)  # of no attribute at all, any one tells how many rows there are
+    together = _joined((), *asked) or (0,)  # if no attribute is needed, any one gives the number of rows
     if _held(universe, together, records) <= MOST_HELD:
         return (together,)
     found: list[Axes] = []
@@ -104,9 +104,9 @@ def _held(universe: Universe, axes: Axes, records: int) -> int:
     return min(_cells(universe, axes), records) * (len(axes) + 2)
 
 
-# -- Pace: answers leave at whole multiples of a period, so that the time of counting tells little about the data ------
-# The period is public: named by the curator, or taken from public numbers so that nearly every count fits into one. How
-# many periods passed is still seen: where a count took longer than one, that it did so.
+# -- Timing quantization: answers leave at whole multiples of a period, to hide how long counting took -----------------
+# The period is public: given by the curator, or computed from public numbers so that nearly every count fits into one.
+# The number of periods is still visible: it shows if a count took longer than one.
 
 
 AUTO = "auto"
@@ -115,7 +115,7 @@ _LONGEST = 3600.0
 
 
 def period(quantize_time: str | float | None, universe: Universe, rows: int) -> float:
-    """The period in seconds, 0 for none.
+    """Return the period in seconds; 0 for no timing quantization.
 
     >>> from dxprivacy.universe.universe import Universe
     >>> few = Universe.listed(["a", "b"])
@@ -132,7 +132,7 @@ def period(quantize_time: str | float | None, universe: Universe, rows: int) -> 
             ("--quantize-time 1s", "answers leave at whole seconds"),
             ("--quantize-time auto", "a period from public numbers"),
         ]
-        raise UsageError(f"pace is {str(quantize_time)[:40]!r}; a period up to an hour is needed", hints=hints)
+        raise UsageError(f"quantize_time is {str(quantize_time)[:40]!r}; a period up to an hour is needed", hints=hints)
     return seconds
 
 
@@ -144,9 +144,10 @@ def _seconds(quantize_time: str | float) -> float:
 
 
 def _ample(universe: Universe, rows: int) -> float:
-    """Several times what the slowest of our counts takes, rounded up to 1, 2 or 5 times a power of ten.
+    """Return several times the estimated time of the slowest count, rounded up to 1, 2 or 5 times a power of ten.
 
-    Lines take a microsecond for each row and column, whatever engine; cells take as long as they take to be filled.
+    Reading takes about a microsecond for each row and column with any engine; filling the histogram takes time for each
+    possible record.
     """
     columns = sum(len(attribute.reads) for attribute in universe.attributes)
     seconds = 4 * (0.4 + 2e-6 * rows * columns + 2e-8 * universe.size)
@@ -156,7 +157,7 @@ def _ample(universe: Universe, rows: int) -> float:
 
 @contextmanager
 def quantized(seconds: float) -> Iterator[None]:
-    """Leave at a whole multiple of a period after entering: also with an error, but not when we are asked to stop.
+    """Leave at a whole multiple of a period after entering, also on an error, but not on an interrupt.
 
     >>> with quantized(0.0):
     ...     pass

@@ -1,4 +1,4 @@
-"""Steps that a ledger pays for: reserved durably before anything is drawn, kept, and replayed after a crash."""
+"""Steps charged to a ledger: reserved durably before noise is drawn, stored, and replayed after a crash."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -18,7 +18,7 @@ from dxprivacy.queries.asked import Stack
 from dxprivacy.releases.guarantee import LedgerReference
 from dxprivacy.wording import percent
 
-# -- What comes out when a mechanism is carried out --------------------------------------------------------------------
+# -- The result of executing a mechanism -------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Outcome(Generic[T]):
-    """What came out, whether it was answered before (then nothing was spent), and its entries in the ledger."""
+    """The result, whether it was answered before (then nothing was spent), and its entries in the ledger."""
 
     made: T
     replayed: bool
@@ -34,7 +34,7 @@ class Outcome(Generic[T]):
 
     @property
     def release(self) -> T:
-        """What leaves the house."""
+        """The release."""
         return self.made
 
     @property
@@ -43,7 +43,7 @@ class Outcome(Generic[T]):
         return self.entries[0]
 
 
-# -- Steps that a ledger pays for --------------------------------------------------------------------------------------
+# -- Steps charged to a ledger -----------------------------------------------------------------------------------------
 
 
 _LOG = Log("session")
@@ -51,10 +51,10 @@ _IN_VAIN = "failed after its cost was reserved, which stays spent"
 
 
 class Recorded:
-    """Spending from a ledger: one entry called `request`, or every step an entry of its own, `request` and its name.
+    """Charges a ledger: one entry named `request`, or an entry for every step, named `request` and the step's name.
 
-    A run that was interrupted is taken up again under the same request: answered steps come back as they were kept.  A
-    step that was reserved but never answered is refused by the ledger, as for any release: its budget is spent.
+    An interrupted run is resumed under the same request: answered steps return their stored payload.  The ledger
+    refuses a step that was reserved but never answered, as for any release: its budget is spent.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class Recorded:
     ) -> None:
         self.ledger, self.request, self._pacing = ledger, request, pacing
         self._acting = False
-        self.reserved: list[int] = []  # entries that were added: none where everything was answered before
+        self.reserved: list[int] = []  # entries that were added; empty if everything was answered before
 
     def step(self, cost: StepCost, queries: Stack, name: str, act: Act, *, asked: Stack | None = None) -> str:
-        """Reserve, act, store."""
+        """Reserve the cost, act, store the payload, and return it; a step answered before returns the stored one."""
         request = f"{self.request} {name}".strip()
         entry = self.ledger.reserve(cost, queries, asked=asked, request=request)
         if not isinstance(entry, Entry):
@@ -81,7 +81,7 @@ class Recorded:
         except DataError as error:
             _LOG.refused(_IN_VAIN, entry=entry.number, ledger=self.ledger.path)
             raise _spent_in_vain(error, ledger_reference) from None
-        except Exception:  # whatever it says may quote data: it is not told here
+        except Exception:  # its message may quote data, so it is not logged
             _LOG.refused(_IN_VAIN, entry=entry.number, ledger=self.ledger.path)
             raise
         except KeyboardInterrupt as stop:
@@ -93,27 +93,27 @@ class Recorded:
         return text
 
     def guarded(self, count: Count) -> Count:
-        """A count that refuses to be asked for before a cost was reserved for it."""
+        """Wrap a count so that it refuses to run before its cost was reserved."""
 
         def counted() -> Histogram:
             if not self._acting:
-                raise LedgerError("data is counted inside a step that was paid for, and nowhere else")
+                raise LedgerError("data is counted only inside a step whose cost was reserved")
             return count()
 
         return counted
 
     def entries(self, *, in_steps: bool) -> tuple[int, ...]:
-        """The numbers of all its entries, those of earlier runs included."""
+        """Return the numbers of all its entries, including those of earlier runs."""
         mine = f"{self.request} "
         entries = self.ledger.entries()
         return tuple(e.number for e in entries if (e.request.startswith(mine) if in_steps else e.request == mine[:-1]))
 
 
 def _spent_in_vain(error: DataError, ledger_reference: LedgerReference) -> DataError:
-    """Data that could not be counted, after its cost was reserved."""
+    """Return the error for data that could not be counted after its cost was reserved."""
     again = ("--request NAME", "asks again, at its full cost")
-    told = [*error.details, _reserved(ledger_reference)]
-    return DataError(error.what, where=error.where, details=told, hints=[*error.hints, again])
+    details = [*error.details, _reserved(ledger_reference)]
+    return DataError(error.what, where=error.where, details=details, hints=[*error.hints, again])
 
 
 def _reserved(ledger_reference: LedgerReference) -> str:
@@ -123,9 +123,9 @@ def _reserved(ledger_reference: LedgerReference) -> str:
 
 
 def require_budget(ledger: Ledger, planned: Planned[Any], taken: int) -> None:
-    """Refuse a run that the ledger would stop half-way: what its first steps spent would be lost.
+    """Refuse a run that the ledger would stop halfway, which would waste the cost of its first steps.
 
-    Of one that was interrupted, `taken` entries are there already, and the rest has to fit.
+    An interrupted run already has `taken` entries; its remaining steps have to fit.
     """
     steps = min(planned.entries - taken, planned.steps)
     rest = planned.cost_of_steps(steps) if steps > 0 else None
@@ -142,8 +142,8 @@ def require_budget(ledger: Ledger, planned: Planned[Any], taken: int) -> None:
         "nothing spent, no data read",
         where="budget exceeded",
         details=[
-            f"This run may need up to {percent(float(planned.budget))} of the policy, in {planned.steps} steps; what "
-            "was released before leaves less on some pair."
+            f"This run may need up to {percent(float(planned.budget))} of the policy, in {planned.steps} steps; "
+            "earlier releases leave less on some pair."
         ],
         hints=[*hints, ("--method direct", "may fit, pair by pair"), ("dxp ledger …", "shows what is left")],
     )

@@ -1,4 +1,4 @@
-"""The whole path: policy, plan, ledger, count, noise, release - in that order, and in no other."""
+"""The whole path of a release, in a fixed order: policy, plan, ledger, count, noise, release."""
 
 from contextlib import AbstractContextManager
 from fractions import Fraction
@@ -44,9 +44,9 @@ _DRY_RUN = "2000-01-01T00:00:00.000+00:00"
 class Session(OneLine):
     """A policy, its data and its ledger.
 
-    Planning looks at nothing but the policy and the public number of records; releasing reserves first.  Both are the
-    curator's to name: nothing in a plan chooses them.  A missing ledger is refused, unless `new_ledger` is True: then
-    the first reservation makes it.  With a `quantize_time` ("1s", or "auto") answers leave at whole multiples of that
+    Planning reads only the policy and the public number of records; releasing reserves its cost first.  The curator
+    names policy and ledger; a plan cannot choose them.  A missing ledger is refused, unless `new_ledger` is True: then
+    the first reservation creates it.  With a `quantize_time` ("1s", or "auto") answers leave at whole multiples of that
     period; `spill=False` keeps rows off the disk.
 
     >>> import tempfile, pandas, dxprivacy as dx
@@ -76,13 +76,13 @@ class Session(OneLine):
     ) -> None:
         self.policy = policy if isinstance(policy, Policy) else Policy.load(policy)
         self._quantize_time = quantize_time
-        period(quantize_time, self.policy.universe, 1)  # refuses what is none
+        period(quantize_time, self.policy.universe, 1)  # refuses an invalid period
         if not new_ledger and is_missing(ledger):
             hint = ("new_ledger=True", "starts one, if nothing was ever released from this data")
             raise no_ledger_yet(ledger, [hint])
         self.source = open_data(data, self.policy.universe, self.policy.people_data, spill=spill)
         self.source.check(self.policy.universe)
-        if (people := self.policy.universe.people) is not None:  # of files `dxp check --data` says the same
+        if (people := self.policy.universe.people) is not None:  # `dxp check --data` shows the same notes
             for note in key_notes([column for column in key_columns(self.source, people) if column.inferred]):
                 notice(note)
         self.ledger = Ledger.open(ledger, self.policy, new_ledger=new_ledger)
@@ -94,7 +94,7 @@ class Session(OneLine):
 
     @property
     def n_records(self) -> int:
-        """The public number of records; where it is private, how many there can be."""
+        """The public number of records; if it is private, the largest possible number."""
         universe = self.policy.universe
         if universe.max_records is not None:
             return universe.max_records
@@ -103,7 +103,7 @@ class Session(OneLine):
         return self._n_records
 
     def pacing(self) -> AbstractContextManager[None]:
-        """Around everything that looks at the data: leaves at whole multiples of the session's period."""
+        """Return a context for reading data, which is left at whole multiples of the session's period."""
         return quantized(
             period(self._quantize_time, self.policy.universe, self.n_records)
             if self._quantize_time is not None
@@ -120,13 +120,13 @@ class Session(OneLine):
         inside_ledger: bool = False,
         seconds: float | None = None,
     ) -> Plan:
-        """The noise each answer would get; nothing is spent and no record is read.
+        """Plan queries: the noise of each answer.  Nothing is spent and no record is read.
 
-        `budget` is the part of every pair's ε that may be used: a tenth, unless you say otherwise, so that the first
-        plan does not spend what all others need.
-        `n_records` is for policies under which the number of records is private: how many to assume for means.  Of
-        people with several rows it is how many are kept, as a guess; otherwise as many as can be.
-        `inside_ledger` plans within what the ledger has left on every pair, so that a release fits beside all others.
+        `budget` is the fraction of every pair's ε that may be used; the default is a tenth, so that the first plan
+        leaves enough for others.
+        `n_records` is for policies with a private number of records: the number to assume for means, by default the
+        largest possible one.  For people with several rows, it is the assumed number of kept rows.
+        `inside_ledger` plans within the remaining budget of every pair, so that the release fits next to all others.
         """
         if n_records is not None and self.policy.universe.absent is None:
             raise UsageError("the number of records is public, and taken from the data", hints=["leave n_records out"])
@@ -154,10 +154,10 @@ class Session(OneLine):
         inside_ledger: bool = False,
         seconds: float | None = None,
     ) -> Plan:
-        """A plan of what a SELECT asks; nothing is spent and no record is read.
+        """Plan the queries of a SELECT; nothing is spent and no record is read.
 
-        `SELECT region, COUNT(*), AVG(income) FROM people WHERE age BETWEEN 18 AND 65 GROUP BY region`: any name may
-        stand behind FROM, since the data are those of the session.  Needs `pip install "dxprivacy[sql]"`.
+        `SELECT region, COUNT(*), AVG(income) FROM people WHERE age BETWEEN 18 AND 65 GROUP BY region`: FROM may have
+        any name, because the data are those of the session.  Needs `pip install "dxprivacy[sql]"`.
         """
         asked = sql_queries(text, self.policy.universe)
         return self.plan(
@@ -173,11 +173,11 @@ class Session(OneLine):
     def execute(
         self, planned: Planned[T], *, request: str = "", anyway: bool = False, progress: Progress | None = None
     ) -> Outcome[T]:
-        """Reserve, count, draw, keep: the one path of everything that spends.
+        """Execute a planned mechanism: reserve, count, draw noise, store.  All spending goes through this method.
 
-        What can be refused from public numbers is refused before anything is spent.  The same mechanism again returns
-        what was kept; a `request` name carries it out again, at its full cost.  Uninformative answers
-        are refused, unless `anyway` is True.
+        Errors that follow from public numbers are raised before anything is spent.  Executing the same mechanism again
+        returns the stored payload; a new `request` name executes it again, at its full cost.  Uninformative answers are
+        refused, unless `anyway` is True.
         """
         self._require_mine(planned)
         planned.certificate.require(at_most=planned.granted)
@@ -189,12 +189,12 @@ class Session(OneLine):
         ledger.verify_on_disk()
         spend = Recorded(ledger, name, self.pacing)
         reserved = spend.entries(in_steps=planned.in_steps)
-        if not reserved:  # what was dropped or changed since the session began is refused before it costs anything
+        if not reserved:  # refuse data that changed since the session began, before anything is spent
             self.source.check(self.policy.universe)
         if planned.in_steps:
             require_budget(ledger, planned, len(reserved))
         count = spend.guarded(lambda: self._counted(planned))
-        # Told before anything is counted, and after an answer was kept at its pace: never in between.
+        # Logged before counting and after the answer is stored, never in between, where timing would depend on data.
         _LOG.event("carrying out", plan=planned.name, request=name, source=self.source.name)
         made = planned.run(count, self._noise, spend, progress=progress)
         alone = spend.reserved and not planned.in_steps
@@ -216,7 +216,7 @@ class Session(OneLine):
             raise UsageError(f"the {what} for another policy", hints=[again])
 
     def _require_informative(self, planned: Planned[Any] | SynthesisPlan, warning: str, request: str) -> None:
-        """Refuse to spend on uninformative answers; those that were released before cost nothing."""
+        """Refuse to spend on uninformative answers; repeating released ones costs nothing."""
         if warning and not self.is_recorded(planned, request=request):
             raise UsageError(
                 warning,
@@ -229,15 +229,15 @@ class Session(OneLine):
             )
 
     def release(self, plan: Plan, *, request: str = "", anyway: bool = False) -> Release:
-        """Reserve, count, add noise, store, return.  The same plan again returns the stored release.
+        """Execute a plan and return its release.  The same plan again returns the stored release, at no cost.
 
-        Give a `request` name to answer the same plan again, at its full cost.  A plan with a query whose answers are
-        all uninformative is refused, unless `anyway` is True.
+        Give a new `request` name to answer the same plan again, at its full cost.  A plan with a query whose answers
+        are all uninformative is refused, unless `anyway` is True.
         """
         return self.answer(plan, request=request, anyway=anyway).release
 
     def answer(self, plan: Plan, *, request: str = "", anyway: bool = False) -> Outcome[Release]:
-        """As `release`, saying also whether it was answered before."""
+        """Execute a plan like `release`; the outcome also says whether it was answered before."""
         if not isinstance(plan, Plan):
             raise UsageError(
                 "a plan is needed", hints=[("session.plan(…)", "shows the error first, and costs nothing")]
@@ -252,7 +252,7 @@ class Session(OneLine):
         flip: bool = False,
         inside_ledger: bool = False,
     ) -> Selection:
-        """What would be chosen among, and how far from the best; nothing is spent and no record is read.
+        """Plan a selection: its candidates and expected shortfall.  Nothing is spent and no record is read.
 
         `pick` is `dx.most_common("job")`, `dx.median_of("age")`, … or the same in words.
         """
@@ -268,14 +268,14 @@ class Session(OneLine):
         )
 
     def select(self, selection: Selection, *, request: str = "", anyway: bool = False) -> SelectionRelease:
-        """Reserve, count, choose, store, return.  The same selection again returns the stored one, at no cost.
+        """Execute a selection and return its release.  The same selection again returns the stored one, at no cost.
 
-        A selection that is uninformative is refused, unless `anyway` is True.
+        An uninformative selection is refused, unless `anyway` is True.
         """
         return self.chosen(selection, request=request, anyway=anyway).release
 
     def chosen(self, selection: Selection, *, request: str = "", anyway: bool = False) -> Outcome[SelectionRelease]:
-        """As `select`, saying also whether it was made before."""
+        """Execute a selection like `select`; the outcome also says whether it was answered before."""
         if not isinstance(selection, Selection):
             hints = [("session.plan_selection(…)", "shows how good it will be first, and costs nothing")]
             raise UsageError("a planned selection is needed", hints=hints)
@@ -291,7 +291,7 @@ class Session(OneLine):
         inside_ledger: bool = False,
         seconds: float | None = None,
     ) -> SynthesisPlan:
-        """Which method is expected to make better synthetic records; nothing is spent and no record is read."""
+        """Plan synthetic records; `auto` compares methods by expected error.  Nothing is spent, no record is read."""
         return plan_synthesis(
             list(queries),
             self.policy.metric,
@@ -315,10 +315,10 @@ class Session(OneLine):
         anyway: bool = False,
         progress: Progress | None = None,
     ) -> Synthesis:
-        """Reserve, count, make synthetic records, compare.  The same plan again gives the same ones, at no cost.
+        """Make synthetic records and compare them with the release.  The same plan again costs nothing.
 
-        `records` is how many to make, if not as many as there are.  `progress` is told round numbers.  Records that are
-        expected to be uninformative are refused, unless `anyway` is True.
+        `records` is the number to make; by default as many as there are.  `progress` is called with each round and the
+        number of rounds.  Records that are expected to be uninformative are refused, unless `anyway` is True.
         """
         if not isinstance(plan, SynthesisPlan):
             hints = [("session.plan_synthesis(…)", "shows first what to expect, and costs nothing")]
@@ -331,21 +331,21 @@ class Session(OneLine):
 
     @property
     def left(self) -> float:
-        """The part of every pair's ε that is certain to be left: pair by pair it may be far more."""
+        """A lower bound of the fraction of ε that is left, for every pair; single pairs may have far more."""
         return max(0.0, float(1 - sum((entry.budget for entry in self.ledger.entries()), Fraction(0))))
 
     def is_recorded(self, planned: Planned[Any] | SynthesisPlan, *, request: str = "") -> bool:
-        """Whether the ledger holds this already, so that doing it again spends nothing."""
+        """Return whether the ledger already has this execution, so that repeating it spends nothing."""
         made = planned.made if isinstance(planned, SynthesisPlan) else planned
         there = Recorded(self.ledger, made.entry_name(request)).entries(in_steps=made.in_steps)
         return len(there) >= made.entries
 
     def load_plan(self, path: str | Path) -> Plan:
-        """A plan from its file, certified again."""
+        """Read a plan from its file and certify it again."""
         return read_plan(path, self.policy)
 
     def close(self) -> None:
-        """Let go of the ledger."""
+        """Close the ledger."""
         self.ledger.close()
 
     def __enter__(self) -> "Session":
@@ -356,12 +356,12 @@ class Session(OneLine):
 
 
 def read_plan(path: str | Path, policy: Policy) -> Plan:
-    """A plan from its file, bound to a policy and certified again."""
+    """Read a plan from its file, bind it to a policy and certify it again."""
     return load_plan(read_json(path), policy.metric, dataset=policy.dataset, title=policy.title)
 
 
 def read_json(path: str | Path) -> Any:
-    """A JSON file that says one thing only, or our error."""
+    """Read a strict JSON file (no repeated keys); raise UsageError if it is invalid."""
     try:
         text = read_text(path, encoding="utf-8")
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Synthetic records from what a mechanism made: rounded, and compared with what was released.  Post-processing.
+"""Synthetic records from a mechanism's result: rounded, and compared with the released answers (post-processing).
 
-Whatever the method, the data is looked at only inside steps whose cost was reserved.  So a run that was interrupted
-between two steps is taken up again, and the same plan again gives the same records at no cost.
+With every method, data is read only inside steps whose cost was reserved.  So a run that was interrupted between two
+steps can be resumed, and executing the same plan again gives the same records at no cost.
 """
 
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ MOST_RECORDS = 1_000_000_000
 
 @dataclass(frozen=True, eq=False)
 class Synthesis:
-    """Synthetic records, the report on them, and what they were made from: released numbers only."""
+    """Synthetic records, the report on them, and the released numbers that they were made from."""
 
     name: str
     method: str
@@ -36,12 +36,12 @@ class Synthesis:
     report: Report = field(repr=False)
     synthetic: Synthetic = field(repr=False)
     guarantee: tuple[str, ...] = field(repr=False)
-    entries: tuple[int, ...]  # of the ledger
+    entries: tuple[int, ...]  # entries of the ledger
     replayed: bool  # answered before: nothing was spent
-    release: Release | None = field(default=None, repr=False)  # of a direct fit
+    release: Release | None = field(default=None, repr=False)  # the release of a direct fit
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: the report, and whether anything was spent."""
+        """Return the report as JSON data; `repeated` if nothing was spent."""
         return self.report.to_dict() | {"repeated": self.replayed}
 
     def __str__(self) -> str:
@@ -49,11 +49,11 @@ class Synthesis:
 
 
 def require_records(universe: Universe, records: object) -> None:
-    """Refuse what no records can be made of, and numbers of them that nobody can mean."""
+    """Refuse universes without synthetic records, and invalid numbers of records."""
     fields_of(universe)
     if universe.is_wide:
         raise TooLarge(
-            "synthetic records have numbers, of which there are at most 2^62",
+            "synthetic records are numbered, and there are at most 2^62 numbers",
             details=[" × ".join(f"{a.name} {a.size:,}" for a in sorted(universe.attributes, key=lambda a: -a.size))],
             hints=[("a policy with fewer attributes", "columns that it does not name are never read")],
         )
@@ -66,9 +66,9 @@ def require_records(universe: Universe, records: object) -> None:
 def synthesis_of(
     plan: SynthesisPlan, outcome: Outcome[Made], policy: Policy, ledger: Ledger, *, people: int, records: int | None
 ) -> Synthesis:
-    """Whole records, and the report on them; `people` is the public number that the guarantee speaks of."""
+    """Round a mechanism's result to records, and report on them; `people` is the public number in the guarantee."""
     made, synthetic, name = outcome.made, outcome.made.synthetic, plan.made.name
-    # Where the number of people is private, they are as many as the histogram sums up to.
+    # If the number of records is private, use the sum of the histogram.
     counted = round(float(synthetic.histogram.sum())) if synthetic.records is None else synthetic.records
     rounded = Records.of(synthetic.universe, synthetic.histogram, counted if records is None else records)
     if made.release is not None:

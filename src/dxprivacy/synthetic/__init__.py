@@ -1,4 +1,4 @@
-"""From a histogram to synthetic records, their files and their report.
+"""Round a histogram to synthetic records, write their files, and report on them.
 
 In reading order: `controlled_rounding`, `synthetic_records`, `synthesis_report`.
 """

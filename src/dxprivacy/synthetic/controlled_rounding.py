@@ -1,14 +1,16 @@
-"""From a histogram of fractions to whole numbers of records: post-processing, without data and without chance.
+"""Controlled rounding: round a histogram of fractions to integers; deterministic post-processing without data.
 
-Every cell is rounded down or up, and the total is kept exactly.  Which cells go up decides what sums over many cells
-lose: rounding the largest fractions up is hopeless where there are more cells than records (of ten thousand cells with
-0.2 each it fills the first two thousand), and rounding along one order keeps every sum over that order's beginning, but
-lets the others drift.  Here the cells are taken in their order, a few at a time, as many of them up as keeps the sum
-so far within one; which ones is decided by what is still owed to the sums that people ask for: the margins of one, two
-and three attributes, and runs of neighboring values of each.  What one cell loses is thereby made good by cells that
-share most of its margins, as error diffusion does in the printing of pictures.
+Every bin (one for each possible record) is rounded down or up, and the total is kept exactly.  The selection of bins to
+round up determines the error of sums over many bins.  Rounding up the largest fractions fails if there are more bins
+than records: with 0.2 in each of ten thousand bins, it fills the first two thousand.  Rounding along one order keeps
+every prefix sum, but other sums drift.
 
-Over one attribute alone this is rounding along its order: every range of neighbors is off by less than one.
+This algorithm is a form of error diffusion, as in image processing.  It goes through the bins in their order, a few at
+a time, and rounds up as many as keep the prefix sum within one.  Which ones depends on the remaining error of the sums
+that users query: margins of one, two and three attributes, and runs of neighboring values of each.  So the error of one
+bin is compensated by bins that share most of its margins.
+
+For one attribute, this is rounding along its order: every range of neighboring values is off by less than one.
 """
 
 import itertools
@@ -22,15 +24,15 @@ from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.rounding import is_whole
 
-ORDERS = 3  # margins of so many attributes at most
-_TOGETHER = 64  # so many cells are decided together ...
-_STEPS = 1 << 14  # ... or more, where that would take more steps than this
-_WORK = 80_000_000  # cells times kept sums
+ORDERS = 3  # the most attributes of a margin
+_TOGETHER = 64  # the number of bins that are decided together ...
+_STEPS = 1 << 14  # ... or more, if that would take more steps than this
+_WORK = 80_000_000  # bins times kept sums
 _MOST = 1 << 50
 
 
 def whole_counts(histogram: object, shape: Sequence[int], records: int) -> Ints:
-    """Whole numbers that sum to `records` and answer nearly as the histogram does, scaled to that sum.
+    """Return integers that sum to `records` and nearly have the margins of the histogram, scaled to that sum.
 
     `shape` is that of the universe: its last attribute varies fastest.
 
@@ -56,22 +58,22 @@ def whole_counts(histogram: object, shape: Sequence[int], records: int) -> Ints:
 
 @dataclass(frozen=True)
 class _Owed:
-    """What the rounded cells still owe to each sum: the sum of the fractions seen, less the cells rounded up.
+    """The remaining error of each sum: the sum of the fractions seen, minus the number of bins rounded up.
 
-    The place of a cell in a table of sums is linear in its values along the axes, each divided by the length of a run:
-    one product of small matrices for many cells (exact: all numbers are far below 2^53).
+    The index of a bin in a table of sums is linear in its values along the axes, each divided by the length of a run.
+    So one product of small matrices gives the indices of many bins (exact: all numbers are far below 2^53).
     """
 
     amounts: Floats
     sizes: Ints  # for each digit the size of its axis, ...
-    strides: Ints  # ... how far apart its values are in the order of cells, ...
+    strides: Ints  # ... the stride of its values in the order of bins, ...
     runs: Ints  # ... and the length of its runs
     weights: Floats  # tables x digits
     starts: Floats
 
     @classmethod
     def of(cls, shape: Sequence[int]) -> "_Owed":
-        """All margins of one, two and three attributes and runs of 2, 4, 8, ... neighbors, as far as work allows."""
+        """Track all margins of one, two and three attributes and runs of 2, 4, 8, ... neighbors, within `_WORK`."""
         tables = list(_kept_sums(tuple(shape)))
         digits = list(dict.fromkeys((axis, run) for axes, run, _ in tables for axis in axes))
         weights = np.zeros((len(tables), len(digits)))
@@ -84,13 +86,13 @@ class _Owed:
         return cls(np.zeros(ends[-1]), sizes, strides, runs, weights, np.r_[0.0, ends[:-1]][:, None])
 
     def places(self, first: int, last: int) -> Ints:
-        """For each table and each of these cells, the place of the sum that it belongs to."""
+        """Return, for each table and each of these bins, the index of the sum that it belongs to."""
         digits = np.arange(first, last, dtype=np.int64) // self.strides % self.sizes // self.runs
         return (self.weights @ digits.astype(np.float64) + self.starts).astype(np.int64)
 
 
 def _kept_sums(shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int, int]]:
-    """(axes, run, number of sums) of each table; higher margins only where all of that order can be afforded."""
+    """Yield (axes, run, number of sums) of each table; margins of one order only if all of them are within `_WORK`."""
     cells, kept = math.prod(shape), 0
     for axis, size in enumerate(shape):
         for level in range(max(1, (size - 1).bit_length())):
@@ -100,7 +102,7 @@ def _kept_sums(shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int, i
         chosen = [
             (axes, math.prod(shape[a] for a in axes)) for axes in itertools.combinations(range(len(shape)), order)
         ]
-        useful = [(axes, size) for axes, size in chosen if 4 * size <= cells]  # others hardly sum anything up
+        useful = [(axes, size) for axes, size in chosen if 4 * size <= cells]  # others sum over few bins
         kept += len(useful)
         if kept * cells > _WORK:
             return
@@ -109,7 +111,7 @@ def _kept_sums(shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int, i
 
 
 def _diffuse(out: Ints, fractions: Floats, so_far: Ints, owed: _Owed) -> None:
-    """Round up, a few cells at a time, those whose sums are owed most."""
+    """Round up, a few bins at a time, those whose sums have the largest remaining error."""
     cells = len(out)
     together = max(_TOGETHER, -(-cells // _STEPS))
     for first in range(0, cells, together):
@@ -123,7 +125,7 @@ def _diffuse(out: Ints, fractions: Floats, so_far: Ints, owed: _Owed) -> None:
         up = int(so_far[last - 1] - (so_far[first - 1] if first else 0))
         up = min(up, int(free.sum()))
         while up > 0:
-            # A quarter at a time: those that follow see what the first ones have paid.
+            # A quarter at a time, so that later choices see the effect of earlier ones.
             now = max(1, up // 4)
             wish = np.where(free, owed.amounts[places].sum(axis=0) + part, -np.inf)
             chosen = np.argsort(-wish, kind="stable")[:now]
@@ -134,7 +136,7 @@ def _diffuse(out: Ints, fractions: Floats, so_far: Ints, owed: _Owed) -> None:
 
 
 def _mend(out: Ints, fractions: Floats, records: int) -> None:
-    """Sums of floats may be off by a little, and then the total by one or two: the nearest cells make up for it."""
+    """Correct a total that is off by one or two because of float errors, in the bins that are nearest to rounding."""
     missing = records - int(out.sum())
     while missing:
         step = 1 if missing > 0 else -1
@@ -150,10 +152,10 @@ def _checked(histogram: object, shape: Sequence[int], records: int) -> Floats:
     try:
         y = np.asarray(histogram, dtype=np.float64)
     except (TypeError, ValueError):
-        raise UsageError("a histogram is a list of numbers, one for each cell") from None
+        raise UsageError("a histogram is a list of numbers, one for each possible record") from None
     if y.shape != (math.prod(shape),):
         raise UsageError(
-            f"the histogram has the wrong shape; {math.prod(shape):,} numbers are needed, one for each cell"
+            f"the histogram has the wrong shape; {math.prod(shape):,} numbers are needed, one for each possible record"
         )
     if not np.isfinite(y).all() or y.min() < 0:
         raise UsageError("a histogram holds finite numbers that are not negative")

@@ -1,7 +1,7 @@
-"""Released answers beside those of synthetic records: how well the records tell what was released.
+"""Compare released answers with the answers of synthetic records.
 
-Both sides are public: a released answer with its interval, and the answer that the synthetic records give to the same
-query.  True answers are not needed, and not looked at.
+Both are public: a released answer with its interval, and the answer of the synthetic records to the same query.  True
+answers are not needed, and not read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ _CLOSE = 1e-9  # ends of intervals are floats
 
 @dataclass(frozen=True)
 class ComparedAnswer:
-    """One answer: what the synthetic records say, and what was released, if anything was."""
+    """One answer from the synthetic records, and the released answer, if there is one."""
 
     label: str
     query: str
@@ -39,22 +39,22 @@ class ComparedAnswer:
 
     @property
     def inside(self) -> bool | None:
-        """Whether the synthetic answer lies in the released interval; None where nothing was released."""
+        """Whether the synthetic answer lies in the released interval; None if nothing was released."""
         if self.released is None:
             return None
-        room = _CLOSE * max(abs(self.released.low), abs(self.released.high), 1.0)
-        return self.released.low - room <= self.synthetic <= self.released.high + room
+        tolerance = _CLOSE * max(abs(self.released.low), abs(self.released.high), 1.0)
+        return self.released.low - tolerance <= self.synthetic <= self.released.high + tolerance
 
     @property
     def beyond(self) -> float:
-        """How far outside its interval, in widths of that; 0 inside."""
+        """How far the synthetic answer lies outside the interval, in widths of the interval; 0 inside."""
         if self.released is None or self.inside:
             return 0.0
         low, high = self.released.low, self.released.high
         return max(low - self.synthetic, self.synthetic - high) / max(high - low, _CLOSE)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Write it as JSON data."""
         out: dict[str, Any] = {"label": self.label, "query": self.query, "unit": self.unit}
         out |= {"synthetic": self.synthetic, "released": None, "low": None, "high": None, "inside": self.inside}
         if self.released is not None:
@@ -64,7 +64,7 @@ class ComparedAnswer:
 
 @dataclass(frozen=True)
 class Report(Displayed):
-    """All answers of synthetic records beside what was released."""
+    """All answers of synthetic records, compared with the released ones."""
 
     answers: tuple[ComparedAnswer, ...]
     records: int
@@ -75,17 +75,17 @@ class Report(Displayed):
 
     @property
     def compared(self) -> tuple[ComparedAnswer, ...]:
-        """The answers for which something was released."""
+        """The answers with a released answer."""
         return tuple(a for a in self.answers if a.released is not None)
 
     @property
     def inside(self) -> int:
-        """How many synthetic answers lie within the released intervals."""
+        """The number of synthetic answers within the released intervals."""
         return sum(bool(a.inside) for a in self.answers)
 
     @property
     def summary(self) -> str:
-        """In one sentence."""
+        """The comparison in one sentence."""
         compared = len(self.compared)
         if not compared:
             return "nothing was released to compare with"
@@ -95,7 +95,7 @@ class Report(Displayed):
         return f"{how_many} synthetic answers lie within the released 95 % intervals"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Write the report as JSON data."""
         return {
             "format": REPORT.written,
             "records": self.records,
@@ -107,7 +107,7 @@ class Report(Displayed):
         }
 
     def save(self, path: str | Path, *, records: Path | None = None) -> Path:
-        """Write as JSON; with the file of the records, the report tells it from data."""
+        """Write the report as JSON; with `records`, it identifies that file as synthetic by its digest."""
         named = {} if records is None else {"file": records.name, "file_sha256": digest_of_file(records)}
         return write_file(path, json_text(self.to_dict() | named, allow_nan=False), REPORT_FILE)
 
@@ -116,9 +116,9 @@ class Report(Displayed):
 
 
 def compare(workload: Workload, released: Sequence[Row | None], counts: Ints, rows: int, **facts: Any) -> Report:
-    """The answers of synthetic counts beside released ones, one for each answer of the workload.
+    """Compare the answers of synthetic counts with released ones, one for each answer of the workload.
 
-    `rows` is the number of people that the released answers speak about; synthetic records may be fewer or more.
+    `rows` is the number of records behind the released answers; synthetic records may be fewer or more.
 
     >>> from dxprivacy.queries.asking import count
     >>> from dxprivacy.universe.universe import Universe
@@ -136,7 +136,7 @@ def compare(workload: Workload, released: Sequence[Row | None], counts: Ints, ro
 
 
 def synthetic_answers(workload: Workload, counts: Ints, rows: int) -> list[float]:
-    """The answers of synthetic records, as if there were `rows` of them."""
+    """Return the answers of synthetic records, scaled as if there were `rows` of them."""
     if counts.shape != (workload.universe.cells,):
         raise UsageError("the synthetic records are over another universe than the queries")
     absent = [0] * (workload.universe.size - workload.universe.cells)

@@ -1,7 +1,7 @@
-"""Synthetic records: whole numbers of records in the cells of a universe, and the files they are written to.
+"""Synthetic records: the number of records for each possible record, and the files that they are written to.
 
-The file has the columns that the policy reads, and read with the same policy it gives the same histogram again.  Its
-records stand in the order of the cells; like everything else about them, that tells nothing about any person.
+The file has the columns that the policy reads, and reading it with the same policy gives the same histogram.  Its
+records are in the order of the possible records; like the records, this order is post-processing of released numbers.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ _LONGEST_REPORT = 1 << 28
 @repr_of_half_built
 @dataclass(frozen=True, eq=False)
 class Records(Columnar):
-    """Synthetic records of a universe: the possible records that occur, in order, and how often each does.
+    """Synthetic records of a universe: the possible records that occur, in order, and how often each occurs.
 
     >>> records = Records.of(Universe.listed("abc"), [1.4, 0.3, 1.3], 3)
     >>> records, records.counts.tolist()
@@ -54,7 +54,7 @@ class Records(Columnar):
 
     @classmethod
     def of(cls, universe: Universe, histogram: object, records: int) -> "Records":
-        """A histogram of fractions rounded to that many records; a cell for absent people is left out."""
+        """Round a histogram of fractions to the given number of records; the entry of `absent` is left out."""
         y = np.asarray(histogram)
         if universe.absent is not None and y.shape == (universe.size,):
             y = y[: universe.cells]
@@ -62,14 +62,14 @@ class Records(Columnar):
 
     @classmethod
     def counted(cls, universe: Universe, counts: object) -> "Records":
-        """From a whole number for each possible record."""
+        """Make records from the number of each possible record."""
         every = np.asarray(counts, dtype=np.int64)
         cells = np.flatnonzero(every).astype(np.int64)
         return cls(universe, cells, every[cells])
 
     @property
     def counts(self) -> Ints:
-        """How often each possible record occurs; for universes that are small enough to list them."""
+        """How often each possible record occurs; only for universes that are small enough to list."""
         require_all_cells(self.universe, "listing them")
         out: Ints = np.zeros(self.universe.cells, dtype=np.int64)
         out[self.cells] = self.times
@@ -77,13 +77,14 @@ class Records(Columnar):
 
     @property
     def number(self) -> int:
-        """How many records there are."""
+        """The number of records."""
         return int(self.times.sum())
 
     def filled_up(self, universe: Universe) -> "Records":
-        """The same records over a universe with further attributes, whose values are spread evenly over them.
+        """Return the same records over a universe with further attributes, whose values are spread evenly.
 
-        Values follow a Kronecker sequence: any run of records has them about equally often, and nothing is random.
+        Values follow a Kronecker sequence, without randomness: in any run of records, all values are about equally
+        frequent.
         """
         record = np.repeat(np.arange(len(self.cells)), self.times)
         where = np.zeros(len(record), dtype=np.int64)
@@ -102,23 +103,23 @@ class Records(Columnar):
         return f"Records({self.number:,} in {self.universe.cells:,} cells)"
 
     def _relation(self) -> "Relation":
-        """The columns that a file would have, typed, record by record."""
+        """Return the typed columns of the file, record by record."""
         fields = fields_of(self.universe)
         require_parquet(fields)
         return records_relation(fields, self.cells, self.times)
 
     def save(self, path: str | Path, *, overwrite: bool = False, inputs: Sequence[Path] = ()) -> Path:
-        """Write a .csv, .tsv or .parquet file; an existing one is replaced only if that is asked for.
+        """Write a .csv, .tsv or .parquet file; an existing file is replaced only with `overwrite`.
 
-        Even then it must be synthetic records that we wrote: the report beside them says so (`report.save`).  `inputs`
-        are files that are never replaced.  The file appears when it is complete: what breaks off leaves nothing.
+        Even then, it must be a file of synthetic records that dxprivacy wrote, as the report next to it shows
+        (`report.save`).  `inputs` are files that are never replaced.  The file appears only when it is complete.
         """
         target = Path(path)
         require_savable(self.universe, target, overwrite=overwrite, inputs=inputs)
         fields, cells, counts = fields_of(self.universe), self.cells, self.times
         with file_to_write(target, _synthetic(target), inputs=inputs, overwrite=overwrite) as file:
             if target.suffix.lower() == ".parquet":
-                with tempfile.TemporaryDirectory() as hidden:  # the engine writes by name: to a folder that is ours
+                with tempfile.TemporaryDirectory() as hidden:  # the engine needs a path: use a private folder
                     part = Path(hidden) / "records.parquet"
                     write_parquet_records(part, fields, cells, counts)
                     with part.open("rb") as made:
@@ -133,7 +134,7 @@ class Records(Columnar):
 
 
 def report_of(records: Path) -> Path:
-    """Where the report on a file of synthetic records lies.
+    """Return the path of the report on a file of synthetic records.
 
     >>> report_of(Path("synthetic.csv")).name
     'synthetic-report.json'
@@ -142,23 +143,23 @@ def report_of(records: Path) -> Path:
 
 
 def digest_of_file(path: Path) -> str:
-    """The SHA-256 of a file, by which a report knows its records again."""
+    """Return the SHA-256 of a file, by which a report identifies its records."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _synthetic(target: Path) -> FileKind:
-    """Synthetic records look like data, as they should; only their report tells that they are not."""
+    """Return the kind of file that may be replaced: only the report distinguishes synthetic records from data."""
     try:
         with report_of(target).open("rb") as file:
-            told = json.loads(file.read(_LONGEST_REPORT)).get("file_sha256")
+            digest = json.loads(file.read(_LONGEST_REPORT)).get("file_sha256")
     except (OSError, ValueError, AttributeError, RecursionError):
-        told = None
-    return FileKind.listed("file of synthetic records", [told] if isinstance(told, str) else [])
+        digest = None
+    return FileKind.listed("file of synthetic records", [digest] if isinstance(digest, str) else [])
 
 
 def require_savable(universe: Universe, path: Path, *, overwrite: bool = False, inputs: Sequence[Path] = ()) -> None:
-    """Refuse what could not be written, before anything is spent on it."""
+    """Refuse records or paths that could not be written, before anything is spent."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise UsageError(f"cannot write records to {path.name!r}", hints=["a name that ends in .parquet, .csv or .tsv"])

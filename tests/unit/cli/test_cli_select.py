@@ -48,7 +48,7 @@ def test_json_has_the_same_fields(town, dxp):
 def test_refusals_spend_nothing_and_say_what_to_do(town, dxp):
     for arguments, code, words in [
         (("median sex",), 4, "has no order"),
-        (("mode of age",), 4, "not something to choose"),
+        (("mode of age",), 4, "not a selection"),
         (("median age", "--new-ledger"), 2, "--data FILE"),
         (("median age", "--ledger", "l.db"), 7, "no ledger here"),
         (("median age", "--n-records", "0"), 2, "n-records"),

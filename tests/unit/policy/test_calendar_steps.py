@@ -43,7 +43,11 @@ def test_epsilon_is_for_so_many_steps(step, per, listed, price):
 @pytest.mark.parametrize(
     ("lines", "what", "hint"),
     [
-        (['step = "1 month"', "epsilon = 1", 'per = "30 days"'], "a month is no number of days", 'per = "1 year"'),
+        (
+            ['step = "1 month"', "epsilon = 1", 'per = "30 days"'],
+            "a month has no fixed number of days",
+            'per = "1 year"',
+        ),
         (['step = "1 week"', "epsilon = 1", 'per = "1 month"'], "months and years have no fixed length", "1 month"),
         (["epsilon = 1", 'per = "1 year"'], "months and years have no fixed length", 'step = "1 month"'),
         (['step = "1 month"', "epsilon = 1", "per = 12"], "a time with its unit is needed", 'per = "1 year"'),

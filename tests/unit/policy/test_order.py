@@ -210,7 +210,7 @@ def test_names_are_no_ends_where_there_are_numbers_days_or_no_order():
         (ORDER + "epsilon = 1", 5, "x has a distance but no unit"),
         (ORDER + "epsilon = { never = 1 }\nper = 1", 5, "epsilon is one number here"),
         (ORDER + 'epsilon = 1\nper = "1 step"', 6, "per is the text '1 step'"),
-        (ORDER + "epsilon = 1\nper = 1\nspacing = [1, 2, 1]", 7, "x: where values stand is told by their places"),
+        (ORDER + "epsilon = 1\nper = 1\nspacing = [1, 2, 1]", 7, "x: values are positioned by places"),
         (ORDER + "epsilon = 1\nper = 1\nplaces = [1, 2, 3]", 7, "places has a number for each of the 4 values; here 3"),
         (ORDER + "epsilon = 1\nper = 1\nplaces = 3", 7, "places has a number for each of the 4 values"),
         (ORDER + "epsilon = 1\nper = 1\nplaces = [1, 2, 2, 3]", 7, "places must grow"),

@@ -28,8 +28,8 @@ def policy(region="", age="", before='was_version = "1"\n'):
 @pytest.mark.parametrize(
     ("before", "what"),
     [
-        ("", "need the version that they speak about"),
-        ("was_version = []\n", "need the version that they speak about"),
+        ("", "need was_version, the version before"),
+        ("was_version = []\n", "need was_version, the version before"),
         ("was_version = 2\n", "was_version is 2, and so is version"),
     ],
 )
@@ -66,7 +66,7 @@ def test_what_is_declared_is_carried_and_changes_no_distance():
         ('was = { A1 = "\\u0007" }', "was of A1 must be"),
         ("was_column = 3", "was_column must be a name"),
         ('was_column = " "', "was_column must be a name"),
-        ('was_column = "code"', "its column still"),
+        ('was_column = "code"', "is still its column"),
         ('were = { A1 = "A" }', "means nothing here"),
     ],
 )

@@ -95,7 +95,7 @@ def test_data_is_counted_by_the_values_of_the_file(tmp_path):
     [
         ("zip,state\n10001,NY\n10001,NJ\n", 3, "listed twice, first in line 2"),
         ("zip,state\n10001,NY\n ,NJ\n", 3, "a value is empty"),
-        ("zip\n10001\nother\n", 3, "is ours for invalid entries"),
+        ("zip\n10001\nother\n", 3, "is reserved for invalid entries"),
         ("zip\n10001\nSE\x07CRET\n", 3, "control characters"),
         ("zip,state\n10001,NY,US\n", 2, "3 fields instead of 2"),
         ("zip,zip\n10001,NY\n", 1, "column names must be different"),

@@ -65,7 +65,7 @@ def test_other_words_and_orders():
     assert parse("quantile 0.5 of age") == parse("median age") == parse("median of age")
     assert parse("covariance of age and income") == parse("covariance age, income")
     assert parse("count by age/10 blur 0") == parse("count by age/10")
-    with pytest.raises(QueryError, match="stands twice"):
+    with pytest.raises(QueryError, match="is given twice"):
         parse("count where sex=F where age=3")
 
 
@@ -115,12 +115,12 @@ REFUSED = {
     "proportion by sex": "of the records that are what",
     "quantile 0 of age": "between 0 and 1",
     "quantile 1.5 of age": "between 0 and 1",
-    "quantile 0.5, 0.5 of age": "asked for once",
+    "quantile 0.5, 0.5 of age": "given twice",
     "quantile 0.123456789 of age": "at the finest",
     "quantile x of age": "no number|a number",
     "median sex": "no numbers in an order",
     "median one": "single value",
-    "median age width -1": "not negative",
+    "median age width -1": "must not be negative",
     "median age width 200": "wider than the range",
     "median age by age/10": "by groups of itself",
     "median age where age=other": "valid entries",
@@ -135,15 +135,15 @@ REFUSED = {
     "density income width 1000": "wider than the range",
     "density income width 1 every 0.0000001": "cells are more than",
     "density age by age/10": "by groups of itself",
-    "count by sex blur 2": "blur needs groups of numbers",
-    "count by age/10 where income=0..50 blur 2": "blur of which",
+    "count by sex blur 2": "blur needs groups of ordered numbers",
+    "count by age/10 where income=0..50 blur 2": "blur is along one attribute",
     "count by age/10 blur 2000": "wider than the range",
-    "count by age/10 blur -1": "not negative",
+    "count by age/10 blur -1": "must not be negative",
     "count by age/10 width 3": "takes no “width”",
     "mean age blur 3": "takes no “blur”",
     "sum age among sex=F": "takes no “among”",
-    "mode age": "not something to ask",
-    "max age": "not something to ask",
+    "mode age": "not a query",
+    "max age": "not a query",
 }
 
 

@@ -10,8 +10,8 @@ from dxprivacy.queries.text.query_grammar import parse
 @pytest.mark.parametrize(
     ("query", "what", "instead"),
     [
-        ("mode job", "is not something to ask", 'dxp select "most common …"'),
-        ("percentile 90 of income", "is not something to ask", "quantile 0.9 of …"),
+        ("mode job", "is not a query", 'dxp select "most common …"'),
+        ("percentile 90 of income", "is not a query", "quantile 0.9 of …"),
         ("correlation income", "correlation of income and what?", "correlation income, OTHER"),
         ("correlation a, b, c", "a correlation is of two", "correlation a, b"),
         ("covariance a and b and c", "a covariance is of two", "covariance a, b"),

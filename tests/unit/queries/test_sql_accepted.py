@@ -15,7 +15,7 @@ from dxprivacy.universe.attributes.listed_points import Points
 from dxprivacy.universe.universe import Universe
 from dxprivacy.verify import verify_data
 
-NOTE = "ORDER BY is passed over: answers come in the order of the policy"
+NOTE = "ORDER BY is ignored: answers come in the order of the policy"
 POLICY = """
 title = "T"
 dataset = "t"

@@ -37,7 +37,7 @@ epsilon = 1
     [
         ("quantile of price", "which quantile?", "quantile 0.9 of income"),
         ("quantile 1.5 of price", "between 0 and 1", "quantile 0.9 of …"),
-        ("median price width -5", "not negative", "width 0"),
+        ("median price width -5", "must not be negative", "width 0"),
         ("median price width 50000", "wider than the range", "no width"),
         ("median color", "no numbers in an order", "count by color"),
         ("mean color", "no numbers to add up", "count by color"),
@@ -81,11 +81,11 @@ def test_several_quantiles_of_a_group_are_not_called_groups():
 @pytest.mark.parametrize(
     ("ask", "what"),
     [
-        (lambda: dx.mean_of(["price", "carat"]), "of which attribute"),
-        (lambda: dx.median_of(3), "of which attribute"),
-        (lambda: dx.ratio_of("price", to=3), "of which attribute"),
-        (lambda: dx.correlation_of("price", ""), "of which attribute"),
-        (lambda: dx.prefixes(None), "of which attribute"),
+        (lambda: dx.mean_of(["price", "carat"]), "name an attribute"),
+        (lambda: dx.median_of(3), "name an attribute"),
+        (lambda: dx.ratio_of("price", to=3), "name an attribute"),
+        (lambda: dx.correlation_of("price", ""), "name an attribute"),
+        (lambda: dx.prefixes(None), "name an attribute"),
         (lambda: dx.prefixes("price/1000", by="cut"), "prefixes cannot be grouped"),
         (lambda: dx.quantile_of("price"), "which quantile"),
         (lambda: dx.quantile_of("price", [0.25, 0.75]), "one by one"),

@@ -273,5 +273,5 @@ def test_a_release_that_does_not_name_its_queries_is_refused():
 
     release = released("count by sex")
     for facts in ({}, {**release.facts, "queries": []}, {**release.facts, "workload": "0" * 64}):
-        with pytest.raises(UsageError, match="does not say which queries"):
+        with pytest.raises(UsageError, match="does not state valid queries"):
             dx.post.whole(replace(release, facts=facts))

@@ -1,13 +1,13 @@
-"""`[file]`: how the data's lines are written.
+"""`[file]`: the format of the data's lines.
 
     [file]
-    delimiter = ";"                   # otherwise by the file's ending: commas, or tabs for .tsv
-    encoding = "latin-1"              # otherwise UTF-8
+    delimiter = ";"                   # default by the file's ending: commas, or tabs for .tsv
+    encoding = "latin-1"              # default UTF-8
     header = false                    # the first line is a record; then
-    columns = ["name", "age"]         # say what the columns are called, in their order
-    quoted_line_breaks = true         # a quoted field may go on in the next line
+    columns = ["name", "age"]         # name the columns, in their order
+    quoted_line_breaks = true         # a quoted field may continue on the next line
 
-What is declared here is the same for every row, so that a row still goes to its cell by itself.
+These declarations are the same for every row, so that each row is still mapped to its possible record by itself.
 """
 
 from collections.abc import Mapping
@@ -37,12 +37,12 @@ _ALSO_CALLED = {
     "mac_roman": "mac-roman",
 }
 SERVER_KEYS = ("rows_are_records", "row_security_role")
-"""What a policy may declare at its top of the tables of a server."""
+"""The top-level keys of a policy that describe the tables of a database server."""
 MOST_COLUMNS = 10_000
 
 
 def known_encoding(name: str) -> str:
-    """The encoding that a name means; nothing where it means none of ours.
+    """Return the encoding that a name means; empty if it is unknown.
 
     >>> known_encoding("Windows-1252"), known_encoding("ebcdic")
     ('cp1252', '')
@@ -52,7 +52,7 @@ def known_encoding(name: str) -> str:
 
 
 def why_no_delimiter(text: str) -> str:
-    """Why a text cannot stand between fields; nothing where it can.
+    """Return why a text cannot separate fields; empty if it can.
 
     >>> why_no_delimiter(";"), why_no_delimiter("||")
     ('', 'a delimiter is one character')
@@ -60,14 +60,14 @@ def why_no_delimiter(text: str) -> str:
     if len(text) != 1:
         return "a delimiter is one character"
     if text == '"':
-        return "quotes stand around fields, not between them"
+        return "quotes enclose fields; they do not separate them"
     if text.isalnum() or text in "+-._":
-        return "letters, digits and + - . _ stand in entries, not between them"
+        return "letters, digits and + - . _ occur in entries; they do not separate them"
     return "a delimiter can be seen, or is a tab" if text != "\t" and UNPRINTABLE.search(text) else ""
 
 
 def file_format(file: PolicyFile, top: Mapping[str, Any]) -> FileFormat:
-    """What the table `[file]` says, and what is declared of the tables of a server; errors name their lines."""
+    """Read the table `[file]` and the declarations about the tables of a server; errors name their lines."""
     given = top.get("file", {})
     rows_are_records, role = top.get("rows_are_records", False), top.get("row_security_role", "")
     if not isinstance(rows_are_records, bool):
@@ -110,15 +110,15 @@ def _encoding(file: PolicyFile, given: dict[str, Any]) -> str:
 
 def _columns(file: PolicyFile, given: dict[str, Any]) -> tuple[str, ...]:
     header, columns = _flag(file, given, "header", usual=True), given.get("columns")
-    example = ('columns = ["name", "age"]', "what the columns are called, in their order")
+    example = ('columns = ["name", "age"]', "the names of the columns, in their order")
     if header and columns is not None:
         hints = [("header = false", "if the first line is a record"), ("remove columns", "if it names the columns")]
         raise file.error("columns are named by the header", section="file", key="columns", hints=hints)
     if header:
         return ()
     if columns is None:
-        details = ("No row is read to find out how many columns there are.",)
-        what = "where no header names the columns, the policy does"
+        details = ("No row is read to count the columns.",)
+        what = "without a header, the policy must name the columns"
         raise file.error(what, section="file", key="header", details=details, hints=[example])
     names = columns if isinstance(columns, list) else []
     if not names or not all(isinstance(name, str) and name.strip() and not UNPRINTABLE.search(name) for name in names):

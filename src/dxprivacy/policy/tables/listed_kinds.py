@@ -1,4 +1,4 @@
-"""Attributes of a policy that list their values: values, the points of a file, the nodes of a graph."""
+"""Attributes with listed values: values, ordered values, the points of a file, grids, the nodes of a graph."""
 
 import math
 import re
@@ -33,7 +33,7 @@ Listed = TypeVar("Listed", bound=Values | Points)
 
 
 def values(keys: Keys) -> tuple[Attribute, Metric]:
-    """`values = ["M", "F"]`, or `values = "zips.csv"`."""
+    """Build `values = ["M", "F"]`, or `values = "zips.csv"`, with the discrete metric or a budget for each value."""
     other, _ = keys.other()
     given = keys["values"]
     attribute = _from_file(keys) if isinstance(given, str) and "." in given else _from_list(keys)
@@ -68,7 +68,7 @@ def values(keys: Keys) -> tuple[Attribute, Metric]:
 
 
 def require_declared(keys: Keys) -> None:
-    """`declared_public` is about a list of values, and says one thing or the other."""
+    """Refuse a `declared_public` that is not true or false."""
     if not isinstance(keys.table.get("declared_public", True), bool):
         raise keys.error(
             "declared_public is true or false",
@@ -78,7 +78,7 @@ def require_declared(keys: Keys) -> None:
 
 
 def listed_texts(keys: Keys, key: str, examples: Sequence[Hint | str]) -> tuple[Any, ...]:
-    """The values that a key lists, as they are written."""
+    """Return the values that a key lists, as they are written."""
     listed = keys[key]
     if not isinstance(listed, list) or not all(_is_value(v) for v in listed):
         raise keys.error(f"{keys.name}: {key} must be a list of texts, numbers or true/false", key, examples)
@@ -107,7 +107,7 @@ def _is_value(given: object) -> bool:
 
 
 def _from_file(keys: Keys) -> Values:
-    """A column of a CSV file; its further columns are public properties."""
+    """Read values from a column of a CSV file; its further columns are public properties."""
     common = keys.common()
     called = (common.get("column", keys.name), keys.name)
     identifier = keys.text("id", "zip") if "id" in keys else ""
@@ -116,7 +116,7 @@ def _from_file(keys: Keys) -> Values:
 
 
 def spelt(keys: Keys, attribute: Listed) -> Listed:
-    """`trim`, `fold_case` and `aliases`: what else counts as a listed value."""
+    """Apply `trim`, `fold_case` and `aliases`: further spellings that count as a listed value."""
     flags: dict[str, bool] = {}
     for key, meaning in (("trim", "blanks around entries do not count"), ("fold_case", "m is M")):
         flags[key] = keys.table.get(key, False)
@@ -133,11 +133,11 @@ def spelt(keys: Keys, attribute: Listed) -> Listed:
 
 
 def _aliases(keys: Keys, attribute: Attribute) -> tuple[tuple[str, str], ...]:
-    """Pairs of a listed value and a further text for it; a value may be given by its text alone, without a list."""
+    """Return pairs of a listed value and a further text for it; a single text may be given without a list."""
     given = keys.table.get("aliases", {})
     example = 'aliases = { NJ = ["nj", "New Jersey"] }'
     if not isinstance(given, dict):
-        raise keys.error("aliases is a table: behind each value its further texts", "aliases", [example])
+        raise keys.error("aliases is a table of values and their further texts", "aliases", [example])
     found: list[tuple[str, str]] = []
     known = set(attribute.texts)
     for value, texts in given.items():
@@ -150,7 +150,7 @@ def _aliases(keys: Keys, attribute: Attribute) -> tuple[tuple[str, str], ...]:
             if not _is_value(text) or UNPRINTABLE.search(as_text(text)):
                 raise keys.error(f"an alias of {value[:60]!r} is a text or a number", "aliases", [example])
             if as_text(text) == OTHER:
-                what = f"{OTHER!r} cannot be an alias of {value[:60]!r}: it is ours for invalid entries"
+                what = f"{OTHER!r} cannot be an alias of {value[:60]!r}: it is reserved for invalid entries"
                 raise keys.error(what, "aliases", [("leave it out", "such an entry is not listed, and counts so")])
             found.append((value, as_text(text)))
     if len(set(found)) < len(found):
@@ -171,7 +171,7 @@ def _key(value: str) -> str:
 
 
 def points(keys: Keys) -> tuple[Attribute, Metric]:
-    """`points = "cities.csv"`: rows tell the id of a place, or coordinates that find the nearest one."""
+    """Build `points = "cities.csv"`: rows have the id of a place, or coordinates, whose nearest place counts."""
     path = keys.path("points", "cities.csv")
     identifier = keys.text("id", "city_code") if "id" in keys else ""
     places = read_places(path, _units(keys), identifier)
@@ -185,7 +185,7 @@ def points(keys: Keys) -> tuple[Attribute, Metric]:
 
 
 def distances_between(keys: Keys, attribute: Points, *, earth: bool) -> Metric:
-    """The metric of places: so much for every length apart, or by a threshold."""
+    """Return the metric of places: proportional to their distance, or by a threshold."""
     other, _ = keys.other()
     kind = keys.table.get("metric", "great-circle" if earth else "euclidean")
     known = (*PLACES, *_THRESHOLDS)
@@ -225,7 +225,7 @@ def _length(keys: Keys, geographic: bool) -> Fraction:
 
 
 def _threshold(keys: Keys, earth: bool, kind: str) -> Fraction:
-    """`threshold` of a Blowfish or smooth threshold."""
+    """Read `threshold` of a Blowfish or smooth metric."""
     if "per" in keys:
         raise keys.error(f"{kind} takes threshold, not per", "per", ['threshold = "4 km"'])
     example = 'threshold = "4 km"' if earth else "threshold = 4"
@@ -237,17 +237,17 @@ def _threshold(keys: Keys, earth: bool, kind: str) -> Fraction:
 
 
 def graph(keys: Keys) -> tuple[Attribute, Metric]:
-    """A file of edges: two columns with the nodes, a third one with the length where it is not epsilon."""
+    """Build `graph = "friends.csv"`: two columns of nodes, and a third with the length if it is not epsilon."""
     path = keys.path("graph", "friends.csv")
     step = keys.epsilon()
     other, _ = keys.other()
     nodes, edges = read_edges(read_edge_rows(path), step * keys.rows_each)
-    edges = [(a, b, length / keys.rows_each) for a, b, length in edges]  # lengths are ε, of a person
+    edges = [(a, b, length / keys.rows_each) for a, b, length in edges]  # lengths are ε for a person: divide by rows
     attribute = spelt(keys, Values(values=tuple(nodes), **keys.common()))
     return attribute, attribute_metrics.linked(Universe([attribute]), attribute, edges, other)
 
 
-# -- `grid = "5 km"` over a declared box: cells that are made up without a list, and without the data ------------------
+# -- `grid = "5 km"` over a declared box: grid cells that need neither a list nor the data -----------------------------
 
 
 _DEGREE = Fraction("111.1951")  # kilometers on the sphere of our distances, rounded up
@@ -256,7 +256,7 @@ _PLANE = ("box = [0, 0, 1000, 500]", "the least x and y, then the largest")
 
 
 def grid(keys: Keys) -> tuple[Attribute, Metric]:
-    """Cells that are no higher and no wider than told: of a length on the Earth, or a number in a plane."""
+    """Build a grid whose cells are at most as high and wide as given: a length on the Earth, a number in a plane."""
     columns = two_columns(keys)
     earth = isinstance(keys["grid"], str)
     if earth:
@@ -277,7 +277,7 @@ def grid(keys: Keys) -> tuple[Attribute, Metric]:
 
 
 def _box(keys: Keys, earth: bool) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-    """Two opposite corners."""
+    """Read the two opposite corners of the box."""
     example = _EARTH if earth else _PLANE
     given = keys.table.get("box")
     if not isinstance(given, list) or len(given) != 4:
@@ -297,7 +297,7 @@ def _box(keys: Keys, earth: bool) -> tuple[Fraction, Fraction, Fraction, Fractio
 
 
 def _widest(south: Fraction, north: Fraction) -> Fraction:
-    """The largest cosine of a latitude in the box, rounded up: there a degree of longitude is longest."""
+    """Return the largest cosine of a latitude in the box, rounded up; there a degree of longitude is longest."""
     if south <= 0 <= north:
         return Fraction(1)
     nearest = min(abs(south), abs(north))
@@ -311,7 +311,7 @@ EXAMPLE = 'order = ["never", "rarely", "often"]'
 
 
 def order(keys: Keys) -> tuple[Attribute, Metric]:
-    """Epsilon for every `per` apart, in steps or in the unit of the places."""
+    """Build ordered values: epsilon for every `per` apart, in steps or in the unit of the places."""
     texts = listed_texts(keys, "order", [EXAMPLE])
     require_declared(keys)
     placed = "places" in keys
@@ -334,7 +334,7 @@ def order(keys: Keys) -> tuple[Attribute, Metric]:
 
 
 def _places(keys: Keys, listed: int) -> tuple[Fraction, ...]:
-    """A number for each value, as they are written."""
+    """Read `places`: a number for each value, in the order of the values."""
     given = keys["places"]
     example = [(f"places = [{', '.join(map(str, range(min(listed, 4))))}{', …' if listed > 4 else ''}]", "")]
     if not isinstance(given, list) or len(given) != listed:

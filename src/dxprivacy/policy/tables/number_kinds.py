@@ -1,4 +1,4 @@
-"""Ordered attributes of a policy: integers, numbers in cells, dates, times of day, and series of numbers."""
+"""Ordered attributes of a policy: integers, binned numbers, dates, weekdays, times of day, and series of numbers."""
 
 import math
 import re
@@ -31,7 +31,7 @@ _BY_ID = ("trim", "fold_case", "aliases")
 
 
 def two_columns(keys: Keys) -> tuple[str, str]:
-    """The columns, in the order of the numbers: latitude first, or x."""
+    """Read the two columns of coordinates: latitude and longitude, or x and y."""
     given = keys.table.get("coordinates")
     if (
         not isinstance(given, list)
@@ -42,17 +42,17 @@ def two_columns(keys: Keys) -> tuple[str, str]:
         what = "coordinates names two columns: of latitudes and of longitudes, or of x and y"
         raise keys.error(what, "coordinates", [EXAMPLE])
     if "column" in keys:
-        what = "coordinates stand in two columns, which coordinates names; column means nothing here"
+        what = "coordinates are in two columns, which coordinates names; column means nothing here"
         raise keys.error(what, "column", [EXAMPLE])
     return given[0], given[1]
 
 
 def nearest(keys: Keys, places: PlacesFile) -> dict[str, Any]:
-    """What makes places of a list the nearest ones of rows."""
+    """Return the arguments of an attribute whose rows belong to the nearest listed place."""
     for key in _BY_ID:
         if key in keys:
-            what = f"{key} is about how ids are written; rows that find their place by coordinates tell none"
-            raise keys.error(what, key, [("leave it out", ""), (f"leave out {EXAMPLE}", "where a column tells the id")])
+            what = f"{key} is about the spelling of ids; rows with coordinates have no ids"
+            raise keys.error(what, key, [("leave it out", ""), (f"leave out {EXAMPLE}", "if a column has the ids")])
     if places.coordinates.shape[1] != 2:
         what = f"places in {places.coordinates.shape[1]} dimensions cannot be found by two columns"
         raise keys.error(what, "coordinates", [("columns x and y alone", "in the points file")])
@@ -65,10 +65,10 @@ def nearest(keys: Keys, places: PlacesFile) -> dict[str, Any]:
 
 
 def require_by_id(keys: Keys) -> None:
-    """Where a column tells the id of a place, there are no numbers to be read, and no way to go."""
+    """Refuse `format` and `reach`, which mean nothing if a column has the ids of places."""
     for key in ("format", "reach"):
         if key in keys:
-            what = f"{key} is for places that are found by coordinates; here a column tells their ids"
+            what = f"{key} is for places that are found by coordinates; here a column has their ids"
             raise keys.error(what, key, [(EXAMPLE, "two columns of numbers"), ("leave it out", "")])
 
 
@@ -76,7 +76,7 @@ def require_by_id(keys: Keys) -> None:
 
 
 Price = tuple[Exact, Fraction | None]
-"""What one step of an ordered attribute costs, and the cap."""
+"""The distance of one step of an ordered attribute, and the cap."""
 _OUTSIDE = {"other": "what lies outside the range counts as invalid", "clamp": "as the nearest end"}
 _MOST_ON_A_CIRCLE = 1_440
 _BIN_VALUES = {
@@ -87,7 +87,7 @@ _BIN_VALUES = {
 
 
 def integers(keys: Keys) -> tuple[Attribute, Metric]:
-    """`integers = [0, 120]`, alone or as the entries of a series."""
+    """Build `integers = [0, 120]`, alone or as the entries of a series."""
     ends = keys["integers"]
     if not isinstance(ends, list) or len(ends) != 2 or any(isinstance(e, bool) or type(e) is not int for e in ends):
         raise keys.error(
@@ -105,7 +105,7 @@ def integers(keys: Keys) -> tuple[Attribute, Metric]:
 
 
 def numbers(keys: Keys) -> tuple[Attribute, Metric]:
-    """`numbers = [0, 200000]` with `step = 1000`: half-open bins, sums at their middle."""
+    """Build `numbers = [0, 200000]` with `step = 1000`: half-open bins, which count as their middle in sums."""
     given = keys["numbers"]
     hints: list[Hint | str] = ["numbers = [0, 200000]", ("step = 1000", "the width of a bin")]
     if not isinstance(given, list) or len(given) != 2:
@@ -128,12 +128,12 @@ def numbers(keys: Keys) -> tuple[Attribute, Metric]:
 
 
 def _clamps(keys: Keys) -> bool:
-    """Whether numbers outside the range count as its nearest end."""
+    """Return whether numbers outside the range count as its nearest end."""
     return keys.one_of("outside", _OUTSIDE, "other") == "clamp"
 
 
 def _plain_steps(keys: Keys, attribute: Integers | Numbers, width: Fraction) -> Price:
-    """Epsilon for every `per` apart, in the unit of the numbers."""
+    """Return epsilon for one step, from epsilon for every `per` apart in the unit of the numbers; and the cap."""
     epsilon = keys.epsilon()
     unit = f" {attribute.unit}" if attribute.unit else ""
     example = 10 * max(int(width), 1)
@@ -167,7 +167,7 @@ def _finish(keys: Keys, attribute: Integers | Numbers, step: Price, other: Exact
 
 
 def dates(keys: Keys) -> tuple[Attribute, Metric]:
-    """`dates = ["2026-01-01", "2026-12-31"]` with `per = "7 days"`."""
+    """Build `dates = ["2026-01-01", "2026-12-31"]` with `per = "7 days"`."""
     given = keys["dates"]
     example = 'dates = ["2026-01-01", "2026-12-31"]'
     days = [day for x in given if (day := as_date(x))] if isinstance(given, list) else []
@@ -198,7 +198,7 @@ def _calendar_step(keys: Keys) -> Step:
 
 
 def _per_step(keys: Keys, step: Step) -> Fraction:
-    """How many steps `per` is: a month is no number of days, and no number of days is a month."""
+    """Return `per` in steps; months cannot be converted to days, nor days to months."""
     example = {True: "1 year", False: "7 days"}[bool(step.months)]
     per = keys.per((f'per = "{example}"', f"{keys['epsilon']} for every {example} apart"))
     words = set(re.findall("[a-z]+", per)) if isinstance(per, str) else set()
@@ -210,7 +210,7 @@ def _per_step(keys: Keys, step: Step) -> Fraction:
         )
     if step.months and words & DAYS.keys():
         raise keys.error(
-            f"{keys.name} is known in steps of {step}, and a month is no number of days",
+            f"{keys.name} is known in steps of {step}, and a month has no fixed number of days",
             "per",
             [('per = "1 month"', ""), ('per = "1 year"', ""), ('step = "1 week"', "counts in days")],
         )
@@ -218,7 +218,7 @@ def _per_step(keys: Keys, step: Step) -> Fraction:
 
 
 def weekdays(keys: Keys) -> tuple[Attribute, Metric]:
-    """`weekdays = true`: Monday to Sunday, of a column of dates."""
+    """Build `weekdays = true`: Monday to Sunday, from a column of dates."""
     if keys["weekdays"] is not True:
         raise keys.error(f"{keys.name}: weekdays is true", "weekdays", ["weekdays = true"])
     other, _ = keys.other()
@@ -235,7 +235,7 @@ def weekdays(keys: Keys) -> tuple[Attribute, Metric]:
 
 
 def hours(keys: Keys) -> tuple[Attribute, Metric]:
-    """`hours = [0, 24]` with `step = "1 hour"`: times of day in half-open cells, on a line or on a circle."""
+    """Build `hours = [0, 24]` with `step = "1 hour"`: times of day in half-open bins, on a line or on a circle."""
     given = keys["hours"]
     example: list[Hint | str] = ["hours = [0, 24]", ("hours = [6, 22]", "times outside count as invalid")]
     if not isinstance(given, list) or len(given) != 2:

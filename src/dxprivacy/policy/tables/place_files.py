@@ -1,7 +1,7 @@
-"""Files that a policy names: points (an id, coordinates, further columns as public properties), edges, and values.
+"""Read the files that a policy names: points (an id, coordinates, public properties), edges, and values.
 
-A policy may name any file, by mistake or by malice, also one of people and where they live; messages are shown to
-people who may not read it.  So lines are named, and nothing below the header is quoted.
+A policy may name any file, by mistake or maliciously, even one with personal data, and messages are shown to people who
+may not read it.  So errors name lines, but never quote anything below the header.
 """
 
 import csv
@@ -24,11 +24,11 @@ from dxprivacy.universe.attributes.attribute import OTHER, Property
 _MOST_EDGES = 10_000_000
 MOST_COLUMNS = 1_000
 LATITUDE, LONGITUDE = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
-"""What columns of coordinates are called, in small letters."""
+"""The names of columns of coordinates, in lower case."""
 
 
 class PlacesFile(NamedTuple):
-    """What a points file holds."""
+    """The content of a points file."""
 
     ids: tuple[str, ...]
     coordinates: Floats
@@ -39,7 +39,7 @@ class PlacesFile(NamedTuple):
 def read_places(path: Path, units: Mapping[str, str], identifier: str = "") -> PlacesFile:
     """Read a CSV of points.
 
-    The id is the column named `id` (or as told), else the first; coordinates are latitude and longitude, or x, y (z).
+    The id is the column `identifier` or `id`, else the first; coordinates are latitude and longitude, or x, y (z).
     """
     table = _read(path)
     names, geographic = _coordinate_names(table.header, path)
@@ -60,7 +60,7 @@ def read_places(path: Path, units: Mapping[str, str], identifier: str = "") -> P
 
 
 class ValuesFile(NamedTuple):
-    """What a file of values holds."""
+    """The content of a file of values."""
 
     values: tuple[str, ...]
     facts: tuple[Property, ...]
@@ -69,8 +69,8 @@ class ValuesFile(NamedTuple):
 def read_values(path: Path, units: Mapping[str, str], identifier: str, called: Sequence[str]) -> ValuesFile:
     """Read a CSV of values: a column of them, further columns as public properties.
 
-    The values are in the column as told, else in that named `id`, else in one called as the attribute or its data
-    column, else in the first.
+    The values are in the column `identifier`, else `id`, else the one named like the attribute or its data column, else
+    the first.
     """
     table = _read(path, "value", "id,state,population")
     if identifier and identifier not in table.header:
@@ -80,7 +80,7 @@ def read_values(path: Path, units: Mapping[str, str], identifier: str, called: S
     seen: dict[str, int] = {}
     for k, value in enumerate(values):
         if value == OTHER:
-            raise table.error("“other” is ours for invalid entries", k, "leave it out, or call it otherwise")
+            raise table.error("“other” is reserved for invalid entries", k, "leave it out, or rename it")
         if not value or UNPRINTABLE.search(value):
             what = "has control characters" if value else "is empty"
             raise table.error(f"a value {what}", k, "leave it out: what is not listed counts as “other”")
@@ -96,18 +96,18 @@ def read_values(path: Path, units: Mapping[str, str], identifier: str, called: S
 
 _FEWER: dict[str, Hint] = {
     "values": ("list fewer of them, or groups", "what is not listed counts as “other”"),
-    "integers": ("numbers = [0, 1000000] with step = 1000", "wider steps: each value is a cell of the histogram"),
-    "numbers": ("wider steps", "each of them is a cell of the histogram"),
+    "integers": ("numbers = [0, 1000000] with step = 1000", "wider steps: each value is a bin of the histogram"),
+    "numbers": ("wider steps", "each of them is a bin of the histogram"),
 }
 
 
 def too_many(what: str, kind: str, values: int, most: int) -> PolicyError:
-    """The error for an attribute that is too large to be planned and counted."""
+    """Return the error for an attribute with too many values to plan and count."""
     return PolicyError(f"{what} has {values:,} values; an attribute may have {most:,} at most", hints=[_FEWER[kind]])
 
 
 def _facts(table: "_PlaceTable", without: Sequence[str], units: Mapping[str, str]) -> tuple[Property, ...]:
-    """The further columns."""
+    """Return the further columns as properties."""
     return tuple(
         Property(name, tuple(table.column(name)), units.get(name, "")) for name in table.header if name not in without
     )
@@ -120,7 +120,7 @@ class _PlaceTable(NamedTuple):
     lines: list[int]
 
     def column(self, name: str) -> list[str]:
-        position = self.header.index(name)  # of few
+        position = self.header.index(name)  # there are few columns
         return [row[position].strip() for row in self.rows]
 
     def error(self, what: str, row: int, hint: str) -> PolicyError:
@@ -135,7 +135,7 @@ def _read(
     try:
         reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
         for fields in reader:
-            if fields:  # an empty line is none
+            if fields:  # skip empty lines
                 rows.append(fields)
                 lines.append(reader.line_num)
             if len(rows) > most + 1:
@@ -203,13 +203,13 @@ def _identifier(header: list[str], wanted: str, path: Path) -> str:
 
 
 def _require_ids(table: _PlaceTable, key: str) -> None:
-    """Ids are what data cells are compared with: each once, none empty, none that we need ourselves."""
+    """Refuse ids that are empty, repeated or reserved; entries of the data are compared with ids."""
     seen: dict[str, int] = {}
     for k, entry in enumerate(table.column(key)):
         if not entry:
             raise table.error(f"{key} is empty", k, "give every point an id")
         if entry == OTHER:
-            raise table.error(f"{key} is “other”, which is ours for invalid entries", k, "give the point another id")
+            raise table.error(f"{key} is “other”, reserved for invalid entries", k, "give the point another id")
         if entry in seen:
             what = f"a point's {key} is listed twice, first in line {seen[entry]}"
             raise table.error(what, k, "leave one of them out")
@@ -240,8 +240,8 @@ def _numbers(table: _PlaceTable, name: str, most: float) -> Floats:
         except ValueError:
             out[k] = math.nan
         if not math.isfinite(out[k]):
-            what = f"{name} is {'no number' if entry else 'empty'}"
-            raise table.error(what, k, "leave the point out, or mend it")
+            what = f"{name} is {'not a number' if entry else 'empty'}"
+            raise table.error(what, k, "leave the point out, or correct it")
         if abs(out[k]) > most:
             what = f"{name} does not lie between -{most:g} and {most:g} degrees"
             raise table.error(what, k, "check that latitude and longitude are not swapped")

@@ -1,4 +1,4 @@
-"""The keys of one attribute's table in a policy file, read with the line at hand for every error."""
+"""Read the keys of one attribute's table in a policy file; every error names its line."""
 
 import math
 import re
@@ -14,12 +14,12 @@ from dxprivacy.exact.rounding import Exact, exact
 from dxprivacy.policy.toml_file import UNPRINTABLE, PolicyFile
 from dxprivacy.universe.reading.text_formats import Written
 
-# Wide enough for every sane policy; within them floats neither overflow nor vanish, whatever is divided or added up.
+# Wide enough for every sane policy; within these limits, sums and quotients of floats neither overflow nor underflow.
 EPSILONS = (Fraction(1, 10**9), Fraction(10**9))
 MOST_VALUES = 5_000_000
-"""How many values of an order an attribute of a policy may have: counted in a second, planned in two minutes."""
+"""The most values of an ordered attribute: counted in a second, planned in two minutes."""
 MOST_LISTED = 1_000_000
-"""How many values may be listed by their texts: loaded in five seconds, counted in two, in 0.6 GB."""
+"""The most values that may be listed by their texts: loaded in five seconds, counted in two, in 0.6 GB."""
 LENGTHS = (Fraction(1, 10**15), Fraction(10**15))
 DAYS = {"day": Fraction(1), "days": Fraction(1), "week": Fraction(7), "weeks": Fraction(7)}
 HOURS = {
@@ -36,9 +36,9 @@ MONTHS = {
 
 @dataclass(frozen=True)
 class Keys:
-    """One `[attributes.NAME]` table, or another one with what it is called.
+    """One `[attributes.NAME]` table, or another table with its name.
 
-    Where `rows_each` rows of a person count, every ε is that of a person, and a row gets its part.
+    If `rows_each` rows of each person count, the file gives ε for a person, and a row gets ε / `rows_each`.
     """
 
     file: PolicyFile
@@ -46,11 +46,11 @@ class Keys:
     table: Mapping[str, Any]
     rows_each: int = 1
     section_name: str = ""
-    other_each: Exact | None = None  # how far `other` is from a row, where the policy leaves that to us
+    other_each: Exact | None = None  # distance between `other` and a row, if the policy gives none
 
     @property
     def section(self) -> str:
-        """Its header; the top of the file has none."""
+        """The table's section; empty for the top of the file."""
         return f"attributes.{self.name}" if self.name else self.section_name
 
     def __contains__(self, key: str) -> bool:
@@ -62,11 +62,11 @@ class Keys:
     def error(
         self, what: str, key: str = "", hints: Iterable[Hint | str] = (), details: tuple[str, ...] = ()
     ) -> DxError:
-        """An error at the line of a key."""
+        """Return an error at the line of a key."""
         return self.file.error(what, section=self.section, key=key, hints=hints, details=details)
 
     def common(self) -> dict[str, Any]:
-        """What every attribute has: its name, column and unit."""
+        """Return the arguments of every attribute: name, column, unit, format, complete."""
         out: dict[str, Any] = {"name": self.name}
         for key, example in (("column", "inc_eur"), ("unit", "years")):
             if key in self:
@@ -81,7 +81,7 @@ class Keys:
         return out
 
     def one_of(self, key: str, meanings: Mapping[str, str], usual: str) -> str:
-        """One of some words; each with what it means."""
+        """Read one of some words; `meanings` explains each in the error."""
         given = self.table.get(key, usual)
         if not isinstance(given, str) or given not in meanings:
             hints = [(f'{key} = "{word}"', meaning) for word, meaning in meanings.items()]
@@ -89,7 +89,7 @@ class Keys:
         return given
 
     def text(self, key: str, example: str) -> str:
-        """A name or another short text."""
+        """Read a name or another short text."""
         given = self[key]
         if not isinstance(given, str) or not given.strip() or UNPRINTABLE.search(given):
             what = "a text" if key in ("format", "timezone") else "a name"
@@ -97,7 +97,7 @@ class Keys:
         return given
 
     def _format(self) -> Written:
-        """How entries are written; of days and times perhaps several, of which the first that reads one counts."""
+        """Read the format of entries; for days and times perhaps several, tried in order."""
         given = self["format"]
         if not isinstance(given, list):
             return self.text("format", "1.234,5")
@@ -106,11 +106,11 @@ class Keys:
         return tuple(given)
 
     def path(self, key: str, example: str) -> Path:
-        """A file, relative to the policy."""
+        """Return the path of a file, relative to the policy."""
         return (self.file.path.parent if self.file.path else Path()) / self.text(key, example)
 
     def other(self, *, numbers: bool = False) -> tuple[Exact | None, Fraction | None]:
-        """The distance and the value of `other`, where the policy gives them."""
+        """Return the distance and the value of `other`; None where the policy gives none."""
         other = self.table.get("other", {})
         example = "other = { epsilon = 5, value = 0 }" if numbers else "other = { epsilon = 5 }"
         if not isinstance(other, dict):
@@ -130,7 +130,7 @@ class Keys:
         return epsilon, self.number(other["value"], "other", "other's value", (-LENGTHS[1], LENGTHS[1]))
 
     def parse_epsilon(self, given: Any, key: str = "epsilon", what: str = "epsilon") -> Exact:
-        """An epsilon: 0, infinity, or a number of a sane size; of a row, where it was given for a person."""
+        """Read an epsilon: 0, infinity, or a number of a sane size; divided by `rows_each`."""
         if isinstance(given, (dict, list)):
             raise self.error(f"{what} is one number here", key, ["epsilon = 1.0"])
         if isinstance(given, (int, Decimal)) and not isinstance(given, bool) and given in (0, math.inf):
@@ -140,11 +140,11 @@ class Keys:
         return self.number(given, key, what, limits, hints) / self.rows_each
 
     def epsilon(self) -> Exact:
-        """The attribute's epsilon."""
+        """Read the attribute's epsilon."""
         return self.parse_epsilon(self["epsilon"])
 
     def cap(self, epsilon: Exact, step: Exact = 0) -> Fraction | None:
-        """`max_epsilon`: no two values get more than this; `step` is the least that two values are apart, if known."""
+        """Read `max_epsilon`, the cap of all distances; `step` is the smallest distance of two values, if known."""
         if "max_epsilon" not in self:
             return None
         cap = self.parse_epsilon(self["max_epsilon"], "max_epsilon", "max_epsilon")
@@ -162,7 +162,7 @@ class Keys:
         return Fraction(cap)
 
     def per(self, hint: Hint) -> Any:
-        """What `per` says; a distance without a unit is refused."""
+        """Return the value of `per`; refuse a table without it."""
         if "per" not in self:
             hints: list[Hint | str] = [(f"add   {hint[0]}".ljust(28), hint[1])]
             raise self.error(f"{self.name} has a distance but no unit", "epsilon", hints)
@@ -176,7 +176,7 @@ class Keys:
         limits: tuple[Fraction, Fraction] = LENGTHS,
         hints: Iterable[Hint | str] = (),
     ) -> Fraction:
-        """A number as it was written, within limits."""
+        """Read an exact number within limits."""
         what = what or key
         wrong = ""
         if isinstance(given, str):
@@ -196,7 +196,7 @@ class Keys:
         raise self.error(wrong, key, hints)
 
     def length(self, given: Any, key: str, units: Mapping[str, Fraction], example: str) -> Fraction:
-        """A length with its unit, such as "100 km" or "7 days"."""
+        """Read a length with its unit, such as "100 km" or "7 days"."""
         text = given if isinstance(given, str) else ""
         match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([A-Za-z]+)\s*", text)
         if match is None or match.group(2) not in units:
@@ -215,5 +215,5 @@ def _power(limit: Fraction) -> str:
 
 
 def divide(epsilon: Exact, unit: Fraction) -> Exact:
-    """Epsilon per one unit."""
+    """Return epsilon per unit."""
     return math.inf if epsilon == math.inf else Fraction(epsilon) / unit

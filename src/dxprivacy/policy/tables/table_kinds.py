@@ -1,4 +1,4 @@
-"""The kinds of tables that a policy file may have: what each may say, and what builds an attribute and a metric."""
+"""The kinds of attribute tables in a policy file: their keys, and the function that builds attribute and metric."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from dxprivacy.policy.tables.table_keys import Keys
 from dxprivacy.universe.attributes.attribute import Attribute
 
 COMMON = ("column", "epsilon", "other", "unit", "was", "was_column", "from")
-"""What every table may say."""
+"""The keys that every table may have."""
 
 
 _SPELLING = ("trim", "fold_case", "aliases")
@@ -29,13 +29,13 @@ _READ_STRICTLY = dict.fromkeys(
 
 @dataclass(frozen=True)
 class PolicyTable:
-    """A kind of table, known by the key of that name."""
+    """A kind of table, identified by a key of the same name."""
 
     build: Callable[[Keys], tuple[Attribute, Metric]]
     example: str
     keys: tuple[str, ...] = ()
-    meaningless: Mapping[str, tuple[str, Hint]] = field(default_factory=dict)  # of other kinds, and why not here
-    names_a_file: bool = False  # if its key has a text; no output may ever replace the file
+    meaningless: Mapping[str, tuple[str, Hint]] = field(default_factory=dict)  # refused keys, and why
+    names_a_file: bool = False  # a text as its value names a file, which no output may overwrite
 
 
 TABLES: dict[str, PolicyTable] = {
@@ -57,7 +57,7 @@ TABLES: dict[str, PolicyTable] = {
         ("per", "max_epsilon", "places", "declared_public", "complete", *_SPELLING),
         meaningless={
             "spacing": (
-                "where values stand is told by their places, not by the space between them",
+                "values are positioned by places, not by the space between them",
                 ("places = [0, 1, 4]", "1 from the first to the second, 3 from there to the third"),
             )
         },
@@ -98,11 +98,11 @@ TABLES: dict[str, PolicyTable] = {
     ),
     "graph": PolicyTable(graph, 'graph = "friends.csv"', _SPELLING, names_a_file=True),
 }
-"""Each kind by the key that tells it."""
+"""Each kind by its key."""
 
 
 def register(kind: str, table: PolicyTable) -> None:
-    """Let policy files have a further kind of table; its key may mean nothing else yet.
+    """Register a further kind of table; its key must be new.
 
     >>> register("step", TABLES["graph"])
     Traceback (most recent call last):
@@ -114,6 +114,6 @@ def register(kind: str, table: PolicyTable) -> None:
 
 
 def files_named(table: Mapping[str, Any]) -> list[str]:
-    """The files that a table names."""
+    """Return the files that a table names."""
     named = [table.get(kind) for kind, known in TABLES.items() if known.names_a_file]
     return [name for name in named if isinstance(name, str)]

@@ -1,4 +1,4 @@
-"""Counts: how many records are in each group, or how many people."""
+"""Counts of records or of people in each group."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,9 +21,9 @@ from dxprivacy.universe.workload import Answer, Workload
 
 @dataclass(frozen=True)
 class Count(Query):
-    """How many records fulfil the conditions, possibly by groups.
+    """The number of records that fulfil the conditions, possibly by groups.
 
-    With a `blur`, borders between numbers or places are soft; `lengths` of places are kilometers on the Earth.
+    With a `blur`, borders between numbers or places are soft.  With `lengths`, the blur is in kilometers on the Earth.
     """
 
     ask = "count"
@@ -38,17 +38,17 @@ class Count(Query):
 
     def settled(self) -> "Count":
         if self.blur is not None and self.blur < 0:
-            raise QueryError("a blur is not negative", hints=[("blur 0", "borders as they are")])
+            raise QueryError("a blur must not be negative", hints=[("blur 0", "borders as they are")])
         if self.lengths and self.blur is None:
-            raise QueryError("a unit of length of what?", hints=[("blur 20 km", "soft borders between places")])
+            raise QueryError("a unit of length needs a blur", hints=[("blur 20 km", "soft borders between places")])
         return replace(self, blur=None, lengths="") if self.blur == 0 else self
 
     def places(self, universe: Universe) -> Reference | None:
-        """The places whose borders are soft."""
+        """Return the places with soft borders; None if there are none."""
         return None if self.blur is None else soft_places(self, Grouped.of(self, universe), self.lengths)
 
     def remarks(self, universe: Universe) -> list[str]:
-        """How far soft borders reach."""
+        """State how far soft borders reach."""
         if self.blur is None:
             return []
         if (places := self.places(universe)) is not None:
@@ -72,7 +72,7 @@ class Count(Query):
 
 @dataclass(frozen=True)
 class CountPeople(Query):
-    """How many people have at least one row that fulfils the conditions, possibly by groups; of those that are kept."""
+    """The number of people with at least one kept row that fulfils the conditions, possibly by groups."""
 
     ask = "people"
     said = "count people"
@@ -81,7 +81,7 @@ class CountPeople(Query):
     def rows_on(self, universe: Universe) -> Workload:
         if universe.people is None:
             raise QueryError(
-                "people are counted where they may have several rows",
+                "count people needs [people] in the policy",
                 where=f"query “{self}”",
                 hints=[("count", "counts records"), ('[people] key = "patient"', "in the policy: whose row it is")],
             )
@@ -91,9 +91,10 @@ class CountPeople(Query):
 
 
 def answers_of(found: Grouped, *, first: int = 0, called: str = "") -> Iterator[Answer]:
-    """A count for each group; its rows begin with `first` among others, its labels with what they are `called`.
+    """Yield a count for each group.
 
-    Each is made once, as it will be: a table may have hundreds of thousands.
+    Its rows start at number `first`, its labels with `called`.  Each answer is built only once, because a table may
+    have hundreds of thousands.
     """
     one, within = Fraction(1), found.query.within
     for row, (label, groups) in enumerate(zip(found.labels, found.places, strict=True), first):

@@ -1,4 +1,4 @@
-"""Densities: how many records lie where along a line of numbers or on a map, each spread before it is counted."""
+"""Densities: counts along a number line or on a map, where each record is blurred before it is counted."""
 
 import math
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Answer, Workload
 
 MOST_CELLS = 5_000
-_USUAL_CELLS = 40  # where nobody says how wide they are, and no plan has chosen it yet
+_USUAL_CELLS = 40  # if no width is given and no plan has selected one yet
 
 
 @dataclass(frozen=True)
 class Density(Query):
-    """Counts by cells, `every` so far, of a line or a map.
+    """Counts in the bins of a number line, or in the grid cells of a map; `every` is their width.
 
-    Along a line a record counts evenly over 3.5 times `width` around its number; on a map by a bell around its place,
-    of which `width` is the standard deviation.  `lengths` of a map are kilometers, if it is of the Earth.
+    Along a line, a record is spread evenly over 3.5 times `width` around its number.  On a map, it is spread by a
+    Gaussian around its place, whose standard deviation is `width`.  `lengths` is "km" for maps of the Earth.
     """
 
     ask = "density"
@@ -56,12 +56,12 @@ class Density(Query):
         return self
 
     def places(self, universe: Universe) -> Reference | None:
-        """The places that it is about, if it is a map."""
+        """Return the places if the density is a map; else None."""
         ref = resolve(self.of, universe)
         return ref if ref.fact is None and isinstance(ref.attribute, Points) else None
 
     def map(self, universe: Universe, found: Grouped | None = None) -> Map:
-        """The map that it is about."""
+        """Return the map of the places that the conditions select."""
         ref, found = resolve(self.of, universe), found or Grouped.of(self, universe)
         assert isinstance(ref.attribute, Points)
         counted = found.groups.get(ref.axis, np.zeros(universe.shape[ref.axis], dtype=np.int64))
@@ -72,10 +72,10 @@ class Density(Query):
         return drawn
 
     def line(self, universe: Universe) -> NumberLine:
-        """The numbers that it is about."""
+        """Return the number line; refuse places and values without an order."""
         ref = resolve(self.of, universe)
         if self.lengths:
-            what = f"{ref.name} is no place: km, m and miles lie between places"
+            what = f"{ref.name} has no places; km, m and miles are lengths between places"
             hints = [("width N", f"without a unit: in that of {ref.name}")]
             raise QueryError(what, where=f"query “{self}”", hints=hints)
         series = ref.fact is not None and ref.entry is not None
@@ -85,7 +85,7 @@ class Density(Query):
         return NumberLine(ref, by_middles=True)
 
     def remarks(self, universe: Universe) -> list[str]:
-        """Whom it leaves out, and what is counted."""
+        """State which records are left out, and how the counted records are blurred."""
         if (places := self.places(universe)) is not None:
             return [*places.left_out_of(self.called), self._on_map(self.map(universe))]
         line = self.line(universe)
@@ -119,7 +119,7 @@ class Density(Query):
         return width
 
     def rows_on(self, universe: Universe) -> Workload:
-        """A row for each cell of each group."""
+        """Return a row for each bin or grid cell of each group."""
         found, places = Grouped.of(self, universe), self.places(universe)
         found.require_unit("")
         ref = self.line(universe).ref if places is None else places
@@ -140,7 +140,7 @@ class Density(Query):
         return Workload(universe, (block,), tuple(answers), (str(self),))
 
     def _on_line(self, found: Grouped) -> tuple[Block, list[Groups]]:
-        """Soft cells of the line, and what they are called."""
+        """Return the block of soft bins along the line, and their names."""
         universe, line = found.universe, self.line(found.universe)
         width, axis = self._width(line), line.ref.axis
         edges = self._edges(line, self.every or width / 2)
@@ -151,7 +151,7 @@ class Density(Query):
         return block, [((line.ref.name, name),) for name in self._labels(line, edges)]
 
     def _over_places(self, found: Grouped, ref: Reference) -> tuple[Block, list[Groups]]:
-        """Cells of a map, and what they are called."""
+        """Return the block of a map's grid cells, and their names."""
         drawn = self.map(found.universe, found)
         with placed(self):
             require_few_parts(drawn, beside(found, ref.axis).rows)
@@ -161,7 +161,7 @@ class Density(Query):
         return block, [((first, a), (second, b)) for a in drawn.labels[0] for b in drawn.labels[1]]
 
     def _edges(self, line: NumberLine, every: Fraction) -> list[Fraction]:
-        """Whole multiples of a step, from at or below the least number to above the largest."""
+        """Return whole multiples of `every`, from at or below the least number to above the largest."""
         scale = line.ref.attribute.order(line.ref.fact)
         assert isinstance(scale, Singles)
         step = scale.step if isinstance(scale, OrderedBins) else Fraction(0)
@@ -183,9 +183,9 @@ class Density(Query):
 
 
 def _parts(line: NumberLine, edges: list[Fraction], width: Fraction, size: int) -> tuple[Ints, int]:
-    """How much of each value lies in each cell; what lies beyond the ends belongs to the cells there."""
+    """Return how many steps of each value lie in each bin, and how many make a record; ends count in the end bins."""
     scale = line.ref.attribute.order(line.ref.fact)
-    # Cells that are called by whole numbers, 7 or 5–9, hold these: their edges lie between whole numbers.
+    # Bins with integer labels, such as 7 or 5–9, contain these integers: their edges lie halfway between integers.
     assert isinstance(scale, Singles)
     by_whole = not isinstance(scale, OrderedBins) and scale.whole and all(edge.denominator == 1 for edge in edges)
     inner = [edge - Fraction(int(by_whole), 2) for edge in edges[1:-1]]

@@ -1,8 +1,8 @@
-"""Maps: cells of a plane, and how much of every place lies in each of them after it was spread by a bell.
+"""Maps: a grid over the plane, and the fraction of each place in every grid cell after Gaussian blurring.
 
-A cell has what the bell around a place has between its edges, along one side times along the other, in whole steps of
-which a record has 2^30 (`exact/normal.py`).  What lies beyond the outermost edges belongs to the cells there, so that
-every record counts once.
+A grid cell gets the integral of the Gaussian between its edges, along one side times along the other, in whole steps of
+2^-30 of a record (`exact/normal.py`).  Mass beyond the outermost edges counts in the grid cells there, so that every
+record counts once.
 """
 
 import math
@@ -27,14 +27,14 @@ from dxprivacy.universe.plane import Plane
 
 MOST_CELLS = 20_000
 MOST_ENTRIES = 12_000_000  # parts of all places together
-_USUAL_CELLS = 40  # along the longer side, where nobody says how wide they are
+_USUAL_CELLS = 40  # along the longer side, if no width is given
 
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """The places of an attribute that count, and the cells of a plane that they are spread over.
+    """The places of an attribute that count, and the grid that they are spread over.
 
-    `inside` has the number of each listed value among the places, -1 where it does not count.
+    `inside` has the position of each listed value among the places; -1 where the value does not count.
     """
 
     attribute: Points
@@ -55,16 +55,16 @@ class Map:
         earth: bool,
         most_cells: int = MOST_CELLS,
     ) -> "Map":
-        """`counted` is not negative for values that count; widths are chosen by the size of the map if not given.
+        """Make a map of the values whose `counted` is not negative; widths default to fractions of the map's size.
 
-        Cells are half as wide as the bell, or as often twice that as it takes that they are not too many.
+        Grid cells are half as wide as the Gaussian; their width is doubled until they are few enough.
         """
         listed = counted[: attribute.listed]
         inside: Ints = np.full(attribute.listed, -1, dtype=np.int64)
         mine = np.flatnonzero(listed >= 0)
         inside[mine] = np.arange(len(mine))
         if attribute.coordinates.shape[1] != 2:
-            raise QueryError(f"{attribute.name} lies in no plane: a place has two coordinates there")
+            raise QueryError(f"{attribute.name} does not lie in a plane: its places need two coordinates")
         if not len(mine):
             raise QueryError(f"no place of {attribute.name} is left")
         found = cls(attribute, inside, width or Fraction(1), every or width or Fraction(1), earth)
@@ -72,7 +72,7 @@ class Map:
         longer = max(b - a for a, b in zip(low, high, strict=True))
         if not longer:
             raise QueryError(
-                f"the places of {attribute.name} that count lie at one spot: there is no map of it",
+                f"the places of {attribute.name} that count lie at one spot, so there is no map",
                 hints=[("count", "how many records there are")],
             )
         wide = width or longer / (_USUAL_CELLS // 2)
@@ -91,16 +91,16 @@ class Map:
 
     @cached_property
     def plane(self) -> Plane:
-        """Where the places lie that count."""
+        """The coordinates of the places that count."""
         return Plane.of(self.attribute.coordinates[self.inside >= 0], earth=self.earth)
 
     @cached_property
     def box(self) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
-        """From where to where the map reaches along either side, in the unit of lengths; cells of a grid as a whole."""
+        """The ends of the map along either side, in the unit of lengths; it contains the whole box of a grid."""
         ends = list(self.plane.ends)
         if isinstance(self.attribute, Grid) and (self.inside >= 0).all():
             a, b, c, d = self.attribute.box
-            turn = 360 * math.floor((ends[1][0] - b) / 360) if self.earth else 0  # as longitudes of the map are
+            turn = 360 * math.floor((ends[1][0] - b) / 360) if self.earth else 0  # as the map's longitudes
             ends = [(min(a, ends[0][0]), max(c, ends[0][1])), (min(b + turn, ends[1][0]), max(d + turn, ends[1][1]))]
             if self.earth and ends[1][1] - ends[1][0] > 360:
                 name = self.attribute.name
@@ -113,36 +113,36 @@ class Map:
 
     @cached_property
     def _spans(self) -> list[tuple[int, int]]:
-        """In steps: from at or below the box to at or above it."""
+        """First and last edge along either side, in multiples of `every`; they enclose the box."""
         ends = [(math.floor(low / self.every), math.ceil(high / self.every)) for low, high in self.box]
         return [(first, max(last, first + 1)) for first, last in ends]
 
     @property
     def cells(self) -> int:
-        """How many there are."""
+        """The number of grid cells."""
         return math.prod(last - first for first, last in self._spans)
 
     @cached_property
     def edges(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-        """Along either side: whole multiples of a step."""
-        if self.cells > self.most_cells:  # whoever draws it says so before, with what to do
+        """The edges of the grid cells along either side: whole multiples of `every`."""
+        if self.cells > self.most_cells:  # callers check this before, and give a hint
             raise TooLarge(f"{self.cells:,} cells are more than {self.most_cells:,}")
         first, second = (tuple(k * self.every for k in range(a, b + 1)) for a, b in self._spans)
         return first, second
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Cells along either side."""
+        """The numbers of grid cells along either side."""
         return len(self.edges[0]) - 1, len(self.edges[1]) - 1
 
     @cached_property
     def sides(self) -> "tuple[_Side, _Side]":
-        """How much of each place lies between the edges along either side."""
+        """The fraction of each place between the edges, along either side."""
         return _Side.of(self, 0), _Side.of(self, 1)
 
     @property
     def parts(self) -> int:
-        """How many parts all places have together."""
+        """The number of parts (places times grid cells that they reach) of all places together."""
         return int(self._parts_of_each.sum())
 
     @property
@@ -156,22 +156,22 @@ class Map:
         return max(high - low for low, high in self.box)
 
     def length(self, given: Fraction) -> str:
-        """A length in words, with its unit on the Earth."""
+        """Write a length as text, with its unit on the Earth."""
         return f"{number_text(given)} {self.unit}".rstrip()
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the two coordinates are called."""
+        """The names of the two coordinates."""
         return COORDINATE_NAMES[self.earth]
 
     @property
     def unit(self) -> str:
-        """Of lengths."""
+        """The unit of lengths: km on the Earth."""
         return KM if self.earth else ""
 
     @cached_property
     def labels(self) -> tuple[list[str], list[str]]:
-        """What the cells are called along either side: from where to where, in degrees on the Earth."""
+        """The labels of the grid cells along either side, "from to"; in degrees on the Earth."""
         if not self.earth:
             first, second = ([f"{a} to {b}" for a, b in pairwise(map(number_text, edges))] for edges in self.edges)
             return first, second
@@ -183,11 +183,14 @@ class Map:
 
     @cached_property
     def spread(self) -> tuple[Any, Fraction]:
-        """A sparse matrix, a column of parts for every place that counts; and by how much roundings move one."""
+        """A sparse matrix with a column of parts for every place that counts, and a bound of a column's rounding error.
+
+        The bound is in steps (2^-30 of a record).
+        """
         from scipy.sparse import csc_array
 
         sides, many = self.sides, self._parts_of_each
-        if int(many.sum()) > MOST_ENTRIES:  # as above
+        if int(many.sum()) > MOST_ENTRIES:  # callers check this before, and give a hint
             raise TooLarge(f"{int(many.sum()):,} parts are more than {MOST_ENTRIES:,}")
         starts = np.concatenate([[0], np.cumsum(many)])
         part, amount = np.zeros(int(starts[-1]), dtype=np.int64), np.zeros(int(starts[-1]), dtype=np.int64)
@@ -203,11 +206,11 @@ class Map:
         return csc_array((amount, part, starts), shape=size), Fraction(n + m + 2) + Fraction(n * m, 2)
 
     def bell(self) -> Bell:
-        """How the places are spread."""
+        """Return how the places are spread."""
         return Bell(self.plane, self.width, self.spread[1])
 
     def columns(self, matrix: Any, size: int) -> Any:
-        """A matrix over places as one over all values of the attribute, `other` among them: these count nowhere."""
+        """Extend a matrix over places to all values of the attribute; other values, such as `other`, count nowhere."""
         from scipy.sparse import csc_array
 
         many = np.zeros(size, dtype=np.int64)
@@ -218,9 +221,9 @@ class Map:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """How much of each place lies between the edges along one side: a run of steps for each different coordinate.
+    """The fraction of each place between the edges along one side, as a run of steps for each different coordinate.
 
-    `cells` are those in which the runs begin.
+    `cells` are the grid cells in which the runs begin.
     """
 
     which: Ints
@@ -231,10 +234,10 @@ class _Side:
 
     @classmethod
     def of(cls, found: Map, side: int) -> "_Side":
-        """All of a bell lies within `NEAR` widths: only edges there are looked at.
+        """Integrate the Gaussians along one side; only edges within `NEAR` widths of a place matter.
 
-        How far the first of them is from a place is rounded once; further ones are whole multiples of a step behind
-        it.  So what is handed to `all_below` is off by less than 2^-48, however large the map is.
+        The distance from a place to the first of these edges is rounded once; further edges follow at whole multiples
+        of a step.  So the arguments of `all_below` are off by less than 2^-48, however large the map is.
         """
         numbers, which = found.plane.along(side)
         unit, edges, width = found.plane.lengths[side], found.edges[side], found.width
@@ -259,14 +262,14 @@ class _Side:
         return cls(which, steps, begin - 1, firsts, lengths)
 
     def column(self, place: int) -> tuple[int, Ints]:
-        """In which cell the run of a place begins, and the run."""
+        """Return the grid cell in which the run of a place begins, and the run."""
         at = int(self.which[place])
         first = int(self.firsts[at])
         return int(self.cells[at]) + first, self.steps[at, first : first + int(self.lengths[at])]
 
 
 def _degrees(edges: Sequence[Fraction], step: Fraction) -> list[str]:
-    """Neighboring edges, rounded to as many decimals as tell them well apart.
+    """Label the intervals between neighboring edges, with enough decimals to distinguish them.
 
     >>> _degrees([Fraction(0), Fraction(1, 3), Fraction(2, 3)], Fraction(1, 3))
     ['0 to 0.33', '0.33 to 0.67']
@@ -279,7 +282,7 @@ def _degrees(edges: Sequence[Fraction], step: Fraction) -> list[str]:
 
 
 def rounded(length: Fraction, *, up: bool = False) -> Fraction:
-    """A positive length in two digits, not more than it; or not less.
+    """Round a positive length down (or up) to two digits.
 
     >>> str(rounded(Fraction(7319, 10))), str(rounded(Fraction(7319, 10), up=True)), str(rounded(Fraction(1, 3)))
     ('730', '740', '33/100')
@@ -289,47 +292,47 @@ def rounded(length: Fraction, *, up: bool = False) -> Fraction:
 
 
 def measured_on_earth(attribute: Points, lengths: str) -> bool:
-    """Whether lengths are kilometers on the Earth: as the query says, or as raw coordinates of the policy are."""
+    """Whether lengths are in kilometers on the Earth, by the query or by the policy's coordinates."""
     return lengths == KM or bool(getattr(attribute, "earth", False))
 
 
 def in_kilometers(clause: str, lengths: str) -> str:
-    """A clause that says a length, with its unit on the Earth."""
+    """Append the unit to a clause with a length on the Earth."""
     return f"{clause} {KM}" if clause and lengths else clause
 
 
-# -- Maps that are too large, and what to write instead: every number that is advised was tried ------------------------
-# What it takes grows with cells and with parts (cells that any place has something of, place by place).  Wider cells
-# mean fewer of both.
+# -- Maps that are too large: hints name grid sizes that were tried ----------------------------------------------------
+# Memory grows with the grid cells and with the parts (grid cells that a place reaches, summed over places).  Wider grid
+# cells mean fewer of both.
 
 
-_WIDEST = Fraction(16, 100)  # of the longer side: no width that is left open is chosen wider, a tenth in one digit
+_WIDEST = Fraction(16, 100)  # of the longer side: a width that a plan selects is at most this wide
 _TRIED = 40
 
 
 def require_few_cells(drawn: Map, groups: int, *, chosen: bool) -> None:
-    """Refuse a map of too many cells; `chosen`: its width is not decided yet."""
+    """Refuse a map with too many grid cells; `chosen`: a plan will select its width."""
     most = _most_cells(drawn, groups)
     if drawn.cells > most:
         each = f" in each of {groups:,} groups" if most < drawn.most_cells else ""
         raise TooLarge(
-            f"{drawn.cells:,} cells of {drawn.length(drawn.every)} are more than {most:,}{each}",
+            f"{drawn.cells:,} grid cells of {drawn.length(drawn.every)} are more than {most:,}{each}",
             hints=_wider_cells(drawn, groups, chosen=chosen),
         )
 
 
 def require_few_parts(drawn: Map, groups: int) -> None:
-    """Refuse a map of which places have too many parts."""
+    """Refuse a map whose places have too many parts."""
     if drawn.parts > MOST_ENTRIES:
         raise TooLarge(too_many_parts(drawn), hints=_wider_cells(drawn, groups, chosen=False))
 
 
 def too_many_parts(drawn: Map) -> str:
-    """That they are, in words."""
+    """Return the message about too many parts."""
     places = int((drawn.inside >= 0).sum())
     return (
-        f"{places:,} places have something in {drawn.parts // places:,} cells each: these are {drawn.parts:,} parts, "
-        f"and more than {MOST_ENTRIES:,}"
+        f"{places:,} places reach {drawn.parts // places:,} grid cells each: these are {drawn.parts:,} parts, "
+        f"more than {MOST_ENTRIES:,}"
     )
 
 
@@ -338,7 +341,7 @@ def _most_cells(drawn: Map, groups: int) -> int:
 
 
 def _wider_cells(drawn: Map, groups: int, *, chosen: bool) -> list[Hint]:
-    """The size of cells to write, if there is any."""
+    """Return a hint with a size of grid cells that works, if there is one."""
     width, most = max(drawn.width, drawn.longer * _WIDEST) if chosen else drawn.width, _most_cells(drawn, groups)
 
     def fits(every: Fraction) -> bool:
@@ -352,7 +355,10 @@ def _wider_cells(drawn: Map, groups: int, *, chosen: bool) -> list[Hint]:
 
 
 def larger(length: Fraction, times: float, most: Fraction) -> Iterator[Fraction]:
-    """Lengths in two digits, each a little larger than the one before, from about where cells are so often fewer."""
+    """Yield increasing lengths with two digits, starting at about `sqrt(times)` times the given length.
+
+    At that length a map has `times` fewer grid cells.
+    """
     length *= Fraction(math.sqrt(max(times, 1.0)))
     for _ in range(_TRIED):
         if (length := rounded(length, up=True)) > most:

@@ -1,4 +1,4 @@
-"""Marginals: all tables of so many attributes, of all there are or of some that are named."""
+"""Marginals (all k-way tables of all attributes or of named ones), prefixes and ranges."""
 
 import re
 from abc import abstractmethod
@@ -27,13 +27,13 @@ MAX_RANGES = 300
 
 @dataclass(frozen=True)
 class Intervals(Query):
-    """Counts of intervals of an ordered attribute."""
+    """Base of counts of intervals of an ordered attribute."""
 
     whole = True
 
     @abstractmethod
     def spans(self, values: int) -> list[tuple[int, int]]:
-        """The intervals, by their first and last value."""
+        """Return the first and last value of each interval."""
 
     def grouped(self) -> tuple[str, ...]:
         return (self.of,)
@@ -52,7 +52,7 @@ class Intervals(Query):
 
 @dataclass(frozen=True)
 class Prefixes(Intervals):
-    """From the first value up to each."""
+    """Counts from the first value up to each value."""
 
     ask = "prefixes"
 
@@ -62,7 +62,7 @@ class Prefixes(Intervals):
 
 @dataclass(frozen=True)
 class Ranges(Intervals):
-    """Between any two values."""
+    """Counts between any two values."""
 
     ask = "ranges"
 
@@ -81,7 +81,7 @@ class Ranges(Intervals):
 
 @dataclass(frozen=True)
 class Marginals(Query):
-    """All tables of so many attributes, as `of` says; `by` names those to choose from, in groups where it says so."""
+    """All k-way tables, k given by `of`; `by` restricts the attributes, possibly in groups such as age/10."""
 
     ask = "marginals"
     whole = True
@@ -105,14 +105,14 @@ class Marginals(Query):
         for names in combinations(among, order):
             table = Grouped.of(Count(by=names, within=self.within), universe)
             blocks.append(table.block())
-            in_order = sorted(zip((g.axis for g in table.groupings), names, strict=True))  # as labels have their values
+            in_order = sorted(zip((g.axis for g in table.groupings), names, strict=True))  # the labels' order
             answers += answers_of(table, first=rows, called=f"{', '.join(name for _, name in in_order)}: ")
             rows += blocks[-1].rows
         return Workload(universe, tuple(blocks), tuple(answers), (str(self),))
 
     def _require_few(self, sizes: Sequence[int], order: int) -> None:
-        """Refuse more answers than one query may have, from the sizes alone."""
-        totals = [1, *[0] * order]  # of the tables of 0, 1, … of the attributes so far
+        """Refuse more answers than one query may have; computed from the sizes alone."""
+        totals = [1, *[0] * order]  # answers in all 0-way, 1-way, … tables of the attributes so far
         for size in sizes:
             for k in range(order, 0, -1):
                 totals[k] += totals[k - 1] * size

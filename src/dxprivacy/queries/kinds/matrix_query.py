@@ -24,7 +24,8 @@ from dxprivacy.universe.workload import Answer, Workload
 class MatrixQuery(Asked):
     """Explicit rows, dense or sparse, on the integer grid.
 
-    Where they were rounded to fit it (`bias`), `written` holds them as they were: a sensitivity is asked for those.
+    If the rows were rounded to the grid (`bias`), `written` holds the original rows, from which sensitivities are
+    computed.
     """
 
     whole: Any
@@ -36,7 +37,7 @@ class MatrixQuery(Asked):
     written: Any = None
 
     def on(self, universe: Universe) -> Workload:
-        """These rows over a universe; where each record counts in at most one row, the structure is used."""
+        """Bind the rows to a universe; if each record counts in at most one row, the rows become a table."""
         with placed(self):
             whole = with_absent(self.whole, universe)
             block: Block = Explicit(universe, whole, unit=self.factor, bias=self.bias)
@@ -74,23 +75,23 @@ class MatrixQuery(Asked):
 
 
 def with_absent(whole: Any, universe: Universe) -> Any:
-    """One more column, for the record of somebody who is not there: no query counts it."""
+    """Append a zero column for the record `absent`, if the universe has one: no query counts it."""
     if universe.absent is None:
         return whole
     if whole.shape[1] != universe.cells:  # a column for `absent` could hide what the presence of a record changes
         raise QueryError(
             f"a query matrix of shape {whole.shape}; it needs {universe.cells:,} columns, and none for `absent`"
         )
-    nobody = np.zeros((whole.shape[0], 1), dtype=whole.dtype)
+    zeros = np.zeros((whole.shape[0], 1), dtype=whole.dtype)
     if isinstance(whole, np.ndarray):
-        return np.hstack([whole, nobody])
+        return np.hstack([whole, zeros])
     from scipy.sparse import csr_array, hstack
 
-    return hstack([whole, csr_array(nobody)], format="csr", dtype=whole.dtype)
+    return hstack([whole, csr_array(zeros)], format="csr", dtype=whole.dtype)
 
 
 def _one_hot(query: MatrixQuery, universe: Universe) -> OneHot | None:
-    """A matrix with at most one entry per column, over one attribute, is a table."""
+    """Return a matrix over one attribute with at most one entry per column as a table; None for other matrices."""
     from scipy.sparse import coo_array
 
     entries = coo_array(query.whole)
@@ -106,14 +107,14 @@ def _one_hot(query: MatrixQuery, universe: Universe) -> OneHot | None:
     return OneHot(universe, {0: Factor(groups, values)}, sizes, unit=query.factor, bias=query.bias)
 
 
-# -- From arrays to whole numbers: explicit rows on grids that suit them, and as they were written ---------------------
+# -- From arrays to integers: explicit rows on integer grids -----------------------------------------------------------
 
 
 _EXACT_FLOATS = 1 << 53
 
 
 def on_grids(rows: Any) -> list[MatrixQuery]:
-    """Rows as whole numbers: one matrix, or several, where rows are of very different sizes.
+    """Convert rows to integer matrices: one, or several if the rows have very different sizes.
 
     >>> [(m.whole.tolist(), m.factor) for m in on_grids([[0, Fraction(1, 3)]])]
     [([[0, 1]], Fraction(1, 3))]
@@ -125,7 +126,7 @@ def on_grids(rows: Any) -> list[MatrixQuery]:
 
 @dataclass(frozen=True, eq=False)
 class _Dense:
-    entries: Any  # of floats, or of fractions where floats do not hold them
+    entries: Any  # float64, or fractions if float64 cannot hold them exactly
 
     @classmethod
     def of(cls, rows: Any) -> "_Dense":
@@ -195,7 +196,7 @@ class _Sparse:
 
 
 def _numbers(rows: Any) -> Any:
-    """Real numbers only, as they are: float64, or fractions in an array of objects; no dates, no complex, no text."""
+    """Return real numbers exactly, as float64 or as an object array of fractions; refuse dates, complex and text."""
     try:
         given = np.asarray(rows)
         kind = given.dtype.kind
@@ -230,5 +231,5 @@ def _fraction(x: Any) -> Fraction:
     if isinstance(x, np.longdouble):
         return Fraction(*x.as_integer_ratio())
     if not isinstance(x, (bool, int, float, Decimal, Fraction, np.number)) or isinstance(x, complex):
-        raise TypeError("no real number")
+        raise TypeError("not a real number")
     return Fraction(x.item() if isinstance(x, np.number) else x)

@@ -1,7 +1,8 @@
 """Medians and quantiles of ordered numbers, by groups and under conditions, from a distribution function of ramps.
 
-Between neighbors a rank jumps by 1, however close they are; over a ramp of some width it changes by little.  Ramps
-side by side change by no more than one of them, so that a whole distribution function costs what one row of it costs.
+Replacing a number by a close one can change a rank by 1; a rank that is smoothed by a ramp changes by little.
+Neighboring ramps together change by no more than one of them.  So the whole distribution function costs as much as one
+row of it.
 """
 
 import math
@@ -28,27 +29,27 @@ from dxprivacy.universe.ordering.order import OrderedBins
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Answer, Workload
 
-# -- The numbers of an attribute or property on their line, and counts that are soft along it --------------------------
-# A record at x counts below an edge e by the part of a stretch of some length around it that lies there: all of it
-# where it is far below, nothing where it is far above, and in between as much as lies on that side.  So what lies
-# between two edges changes by little if x does, and the parts of all cells of a line add up to one record.
+# -- The number line of an attribute or property, and counts with soft borders along it --------------------------------
+# A record at x is spread evenly over an interval around x.  Below an edge e, the fraction of this interval below e
+# counts: 1 if x is far below e, 0 if it is far above.  So the count between two edges changes by little if x does, and
+# the fractions of a record in all bins of a line add up to 1.
 
 
 STRETCH = Fraction(7, 2)
-"""Widths over which a record is spread evenly: that has the same standard deviation as a bell of one width, nearly."""
+"""A record is spread evenly over this many widths; the standard deviation is nearly that of a Gaussian of one width."""
 _MOST_STEPS = 1 << 40
 
 
 @dataclass(frozen=True)
 class NumberLine:
-    """The numbers of an attribute or property, in their order, and the finest steps in which they differ."""
+    """The numbers of an attribute or property, and the step of the finest grid that holds them."""
 
     ref: Reference
-    by_middles: bool = False  # of cells, whatever they count as in sums
+    by_middles: bool = False  # bins lie at their middles, whatever number they count as in sums
 
     @cached_property
     def numbers(self) -> Sequence[Fraction]:
-        """Where each listed value lies."""
+        """The number of each listed value."""
         scale = self.ref.attribute.order(self.ref.fact) if self.by_middles else None
         if not isinstance(scale, OrderedBins):
             return self.ref.numbers or ()
@@ -59,12 +60,12 @@ class NumberLine:
 
     @cached_property
     def ends(self) -> tuple[Fraction, Fraction]:
-        """The least and the largest."""
+        """The least and the largest number."""
         return ends_of(self.numbers)
 
     @cached_property
     def tick(self) -> Fraction:
-        """All numbers are whole multiples of it away from the least; 0 where there is one number only."""
+        """The step whose whole multiples, added to the least number, give all numbers; 0 for a single number."""
         numbers, least = self.numbers, self.ends[0]
         if isinstance(numbers, Evenly):
             return numbers.step if len(numbers) > 1 else Fraction(0)
@@ -73,18 +74,21 @@ class NumberLine:
 
     @cached_property
     def gap(self) -> Fraction:
-        """How far the two closest numbers are apart."""
+        """The smallest distance of two different numbers; 0 for a single number."""
         if isinstance(self.numbers, Evenly):
             return self.tick
         return min((b - a for a, b in pairwise(sorted(set(self.numbers)))), default=Fraction(0))
 
     @property
     def steps(self) -> int:
-        """How many ticks lie between the ends."""
+        """The number of ticks between the ends."""
         return int((self.ends[1] - self.ends[0]) / self.tick) if self.tick else 0
 
     def places(self, size: int, tick: Fraction) -> Ints:
-        """How many ticks of any kind each value lies behind the least; `other` where it counts in means, or below."""
+        """Return each value's distance from the least number, in ticks of the given size, rounded down.
+
+        `other` lies at the number that it counts as in means, clamped to the ends.
+        """
         numbers, (least, most) = self.numbers, self.ends
         declared = min(max(self.ref.attribute.other_in_sums(numbers), least), most)
         places: Ints = np.full(size, (declared - least) // tick, dtype=np.int64)
@@ -95,7 +99,7 @@ class NumberLine:
         return places
 
     def below(self, edges: Sequence[Fraction], length: Fraction, size: int) -> tuple[Ints, int]:
-        """How much of each value lies below each edge, if it is spread evenly over a length; and how much is all."""
+        """Spread each value evenly over `length`; return its steps below each edge, and the number of all steps."""
         start, half = self.ends[0], length / 2
         tops = [edge + half - start for edge in edges]
         tick = common_tick([length, *([self.tick] if self.tick else []), *tops])
@@ -108,7 +112,7 @@ class NumberLine:
 
 
 def between(heights: Ints, whole: int) -> Ints:
-    """What lies between neighboring edges, and beyond the first and the last: it adds up to all."""
+    """Return the steps between neighboring edges, and beyond the first and the last; they add up to `whole`."""
     first, last = np.zeros_like(heights[:1]), np.full_like(heights[:1], whole)
     if not len(heights):
         raise QueryError("a line without any edge")
@@ -116,7 +120,7 @@ def between(heights: Ints, whole: int) -> Ints:
 
 
 def beside(found: Grouped, axis: int) -> OneHot:
-    """The groups and conditions of all other attributes."""
+    """Return a table of the groups and conditions of all other attributes."""
     groups = {a: g for a, g in found.groups.items() if a != axis}
     sizes = {a: n for a, n in found.sizes.items() if a != axis}
     return replace(found, groups=groups, sizes=sizes).block()
@@ -127,14 +131,17 @@ def beside(found: Grouped, axis: int) -> OneHot:
 
 MEDIAN = Fraction(1, 2)
 MOST_RAMPS = 2_000
-_USUAL_RAMPS = 64  # where nobody says how wide they are, and no plan has chosen it yet
-_FINEST = 10_000  # of quantiles
+_USUAL_RAMPS = 64  # if no width is given and no plan has selected one yet
+_FINEST = 10_000  # largest denominator of a quantile
 _MOST_RAMP_STEPS = 1 << 30
 
 
 @dataclass(frozen=True)
 class Quantiles(Query):
-    """The numbers up to which fractions of the records lie; ranks are smoothed over `width`, chosen by a plan."""
+    """The numbers up to which given fractions of the records lie.
+
+    Ranks are smoothed over `width`; a plan selects it if it is not given.
+    """
 
     ask = "quantile"
     also = ("at", "width")
@@ -177,13 +184,13 @@ class Quantiles(Query):
         if not self.at:
             raise QueryError("which quantile?", hints=[("quantile 0.25, 0.75 of age", "")])
         if len(set(self.at)) < len(self.at):
-            raise QueryError("a quantile is asked for once", hints=[("quantile 0.25, 0.75 of age", "")])
+            raise QueryError("a quantile is given twice", hints=[("quantile 0.25, 0.75 of age", "")])
         if self.width is not None and self.width < 0:
-            raise QueryError("a width is not negative", hints=[("width 0", "ranks as they are")])
+            raise QueryError("a width must not be negative", hints=[("width 0", "ranks as they are")])
         return self
 
     def line(self, universe: Universe) -> NumberLine:
-        """The numbers that it is about."""
+        """Return the number line; refuse attributes without ordered numbers."""
         ref = resolve(self.of, universe)
         if ref.numbers is None:
             raise QueryError(
@@ -194,7 +201,7 @@ class Quantiles(Query):
         return NumberLine(ref)
 
     def require_groups(self, universe: Universe) -> None:
-        """Refuse groups, conditions and targets that cannot be, whatever the width."""
+        """Refuse groups, conditions and targets that are invalid for any width."""
         self._grouped(universe, self.line(universe))
 
     def _grouped(self, universe: Universe, line: NumberLine) -> Grouped:
@@ -210,7 +217,7 @@ class Quantiles(Query):
         return found
 
     def ramps(self, line: NumberLine) -> QuantileRamps:
-        """Ramps of its width, in whole ticks: of one tick where it is 0; of some width where nobody chose one."""
+        """Return ramps of the query's width, in whole ticks: one tick if it is 0, a usual width if it is not given."""
         if not line.tick:
             raise QueryError(f"{line.ref.name} has a single value", where=f"query “{self}”")
         rise = line.steps / Fraction(_USUAL_RAMPS) if self.width is None else self.width / line.tick
@@ -234,7 +241,7 @@ class Quantiles(Query):
         return QuantileRamps(line.ends[0], steps * line.tick, number, steps, line.ends[1])
 
     def remarks(self, universe: Universe) -> list[str]:
-        """Whom it leaves out, and how far it is smoothed."""
+        """State which records are left out, and over which width ranks are smoothed."""
         line = self.line(universe)
         ramps = self.ramps(line)
         said = line.ref.left_out_of(self.called)
@@ -248,7 +255,7 @@ class Quantiles(Query):
         ]
 
     def rows_on(self, universe: Universe) -> Workload:
-        """A row for each ramp of each group, behind them the sizes of the groups where these are private."""
+        """Return a row for each ramp of each group, followed by the sizes of the groups where these are private."""
         line = self.line(universe)
         found = self._grouped(universe, line)
         ramps = self.ramps(line)
@@ -279,6 +286,6 @@ class Quantiles(Query):
 
 
 def _heights(line: NumberLine, ramps: QuantileRamps, size: int) -> Ints:
-    """How much of each value lies below the end of each ramp, in steps; of `other` as of the least."""
+    """Return how many steps of each value lie below the end of each ramp; `other` is placed by `NumberLine.places`."""
     tops = np.arange(1, ramps.number + 1, dtype=np.int64)[:, None] * ramps.steps
     return np.asarray(np.clip(tops - line.places(size, line.tick), 0, ramps.steps), dtype=np.int64)

@@ -24,7 +24,7 @@ _NONE = Fraction(0)
 
 @dataclass(frozen=True)
 class Proportion(Query):
-    """Which part of the records fulfils the conditions: of all, of each group, or among those of further conditions."""
+    """The proportion of records that fulfil the conditions, among all, by groups, or among records of a condition."""
 
     ask = "proportion"
     takes_of = False
@@ -52,11 +52,11 @@ class Proportion(Query):
 
     @property
     def _whole(self) -> Count:
-        """Who it is a proportion of."""
+        """The count in the denominator."""
         return Count(by=self.by, where=self.among)
 
     def rows_on(self, universe: Universe) -> Workload:
-        """Counts of those inside, and of all; only the former where the number of all is public."""
+        """Return counts of the numerator and the denominator; only the numerator if the denominator is public."""
         whole = Grouped.of(self._whole, universe)
         found = Grouped.of(replace(self, where=(*self.among, *self.where)), universe)
         found.require_unit("")
@@ -77,10 +77,10 @@ class Proportion(Query):
 
 @dataclass(frozen=True)
 class RatioOf(OfNumbers):
-    """A sum over a count, or over another sum: of all records, or of each group.
+    """A sum divided by a count, or by another sum: of all records, or of each group.
 
-    Over a count, missing numbers count as 0, as in any sum: who wants them left out asks for a mean.  Over a sum, of
-    numbers that are all positive, records count that have a valid one there.
+    Over a count, missing numbers count as 0, as in any sum; `mean` leaves them out.  Over a sum, whose numbers must all
+    be positive, only records with a valid number in the denominator count.
     """
 
     ask = "ratio"
@@ -105,14 +105,14 @@ class RatioOf(OfNumbers):
     def recipes(
         self, sums: OneHot, weights: AnswerGrid, ref: Reference, ends: tuple[Fraction, Fraction]
     ) -> list[Recipe]:
-        """Sums over the public number of records."""
+        """Return recipes that divide each sum by the public number of records."""
         return over_all(sums, weights, ref, ends)
 
     def rows_on(self, universe: Universe) -> Workload:
         return self._over_sum(universe) if self.to else super().rows_on(universe)
 
     def _over_sum(self, universe: Universe) -> Workload:
-        """A row of each of the two sums for each group."""
+        """Return the rows of both sums for each group."""
         found = Grouped.of(self, universe)
         found.require_unit("")
         labels = found.labels
@@ -120,7 +120,7 @@ class RatioOf(OfNumbers):
         found.leave_out_other(bottom.ref)
         if bottom.least <= 0:
             raise QueryError(
-                f"{bottom.ref.name} may be 0 or less: nothing can be divided by a sum of it",
+                f"{bottom.ref.name} may be 0 or less, so its sum cannot be a divisor",
                 where=f"query “{self}”",
                 hints=[(f"sum {self.of}", "and"), (f"sum {self.to}", "by themselves")],
             )
@@ -143,7 +143,7 @@ class RatioOf(OfNumbers):
         return Workload(universe, (sums, under), found.in_groups(answers), (str(self),))
 
     def _numbers(self, name: str, universe: Universe, *, divisor: bool = False) -> "_Numbers":
-        """The numbers of an attribute on their grid; what is missing counts as 0."""
+        """Return the numbers of an attribute on their grid; missing numbers count as 0."""
         ref = resolve(name, universe)
         if ref.numbers is None:
             raise QueryError(
@@ -158,7 +158,7 @@ class RatioOf(OfNumbers):
 
 
 class _Numbers(NamedTuple):
-    """An attribute's numbers, and between which ends one that counts may lie."""
+    """An attribute's numbers, and the range of the numbers that count."""
 
     ref: Reference
     grid: AnswerGrid

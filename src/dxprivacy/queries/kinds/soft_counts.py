@@ -1,4 +1,4 @@
-"""Counts whose borders are soft: near a border a record counts in part on both sides."""
+"""Counts with soft borders: near a border, each side counts a fraction of the record."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from dxprivacy.universe.workload import Answer, Workload
 
 
 def soft_line(query: Query, found: Grouped) -> NumberLine:
-    """The one line of numbers whose groups and conditions get soft borders."""
+    """Return the only number line of the query: its groups and conditions get soft borders."""
     refs: dict[tuple[int, str], Reference] = {}
     for name in query.names(found.universe):
         ref = resolve(name, found.universe)
@@ -33,19 +33,19 @@ def soft_line(query: Query, found: Grouped) -> NumberLine:
         if line.tick:
             return line
     names = ", ".join(ref.name for ref in numbered)
-    what = "blur needs groups of numbers in an order, or a condition on some"
-    what = f"blur of which: {names}?" if len(numbered) > 1 else what
+    what = "blur needs groups of ordered numbers, or a condition on some"
+    what = f"blur is along one attribute, not several: {names}" if len(numbered) > 1 else what
     raise QueryError(what, where=f"query “{query}”", hints=[("count by age/10 blur 2", "for example")])
 
 
 def _on_a_line(ref: Reference) -> bool:
-    """Single numbers or cells; neither columns of a series nor values that are called by names."""
+    """Whether the values are single numbers or bins, not columns of a series and not named values."""
     series = ref.fact is not None and ref.entry is not None
     return not series and isinstance(ref.attribute.order(ref.fact), Singles)
 
 
 def soft_counts(query: Query, found: Grouped, blur: Fraction) -> Workload:
-    """A row for each combination of groups, those of one line with soft borders."""
+    """Return a row for each combination of groups; the groups along the number line have soft borders."""
     line, universe = soft_line(query, found), found.universe
     axis = line.ref.axis
     if blur > line.ends[1] - line.ends[0]:
@@ -61,7 +61,10 @@ def soft_counts(query: Query, found: Grouped, blur: Fraction) -> Workload:
 
 
 def soft_answers(found: Grouped, axis: int, unit: Fraction, moved: Sequence[float]) -> tuple[Answer, ...]:
-    """An answer for each combination of groups; `moved`: per soft group, the largest part of a record that is moved."""
+    """Return an answer for each combination of groups.
+
+    `moved` has, for each soft group, the largest fraction of a record that blurring moves into or out of it.
+    """
     within, one = found.query.within, Fraction(1)
     rows = zip(found.labels, soft_rows(found, axis), found.places, strict=True)
     return tuple(
@@ -71,7 +74,7 @@ def soft_answers(found: Grouped, axis: int, unit: Fraction, moved: Sequence[floa
 
 
 def soft_rows(found: Grouped, axis: int) -> list[int]:
-    """Which row each combination of groups has: the soft ones are numbered fastest."""
+    """Return the row of each combination of groups; the soft axis varies fastest."""
     axes = sorted(found.sizes)
     order = np.arange(math.prod(found.sizes.values()), dtype=np.int64).reshape([found.sizes[a] for a in axes])
     last = np.moveaxis(order, axes.index(axis), -1).ravel()
@@ -81,7 +84,10 @@ def soft_rows(found: Grouped, axis: int) -> list[int]:
 
 
 def _parts(line: NumberLine, groups: Ints, size: int, blur: Fraction) -> tuple[Ints, int]:
-    """How much of each value lies in each group, in whole steps: in the stretches of the line that are the group's."""
+    """Return how many steps of each value lie in each group, and how many steps make up one record.
+
+    Borders lie halfway between neighboring numbers of different groups; a group owns the stretches between them.
+    """
     of = {number: int(group) for number, group in zip(line.numbers, groups.tolist(), strict=False)}
     ordered = sorted(of)
     borders = [(a + b) / 2 for a, b in pairwise(ordered) if of[a] != of[b]]
@@ -102,7 +108,7 @@ def _parts(line: NumberLine, groups: Ints, size: int, blur: Fraction) -> tuple[I
         if owner >= 0:
             parts[owner] += stretch
     parts[:, len(line.numbers) :] = 0
-    for value in range(len(line.numbers), len(groups)):  # `other` is on no line, and counts whole where it is wanted
+    for value in range(len(line.numbers), len(groups)):  # `other` has no place on the line: it counts fully
         if groups[value] >= 0:
             parts[groups[value], value] = whole
     return parts, whole

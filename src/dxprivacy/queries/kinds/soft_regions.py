@@ -1,7 +1,7 @@
-"""Counts of regions whose borders are soft: near a border a record counts in part on both sides.
+"""Counts of regions with soft borders: near a border, each side counts a fraction of the record.
 
-Places are spread by a bell over a fine map, and every cell of it belongs to the group of the place that is nearest to
-its middle.  Which one that is follows from plain products of float64 numbers, so that it is the same on every machine.
+A Gaussian spreads each place over a fine map.  Every grid cell belongs to the group of the place nearest to its middle.
+The nearest place is found with single float64 products and sums, so that the result is the same on every machine.
 """
 
 from collections.abc import Iterable
@@ -28,19 +28,19 @@ from dxprivacy.universe.blocks import Blurred
 from dxprivacy.universe.workload import Workload
 
 MOST_CELLS = 400_000
-_FINER = (8, 4, 2)  # cells for each width of the bell
-_TRIED = 6  # other blurs, where one does not work
-_NEAREST = 16  # places that may be as near as the nearest one, before all are looked at
+_FINER = (8, 4, 2)  # grid cells for each width of the Gaussian, finest first
+_TRIED = 6  # other blurs to try for a hint
+_NEAREST = 16  # places compared for each grid cell; if all are equally near, all places are compared
 
 
 def soft_places(query: Query, found: Grouped, lengths: str) -> Reference | None:
-    """The places whose groups and conditions get soft borders; None where it is a line of numbers that is meant."""
+    """Return the places whose groups and conditions get soft borders; None if the blur is along a number line."""
     refs = [resolve(name, found.universe) for name in query.names(found.universe)]
     numbered = any(ref.numbers is not None for ref in refs)
     axes = {ref.axis for ref in refs if isinstance(ref.attribute, Points) and ref.attribute.coordinates.shape[1] == 2}
     if lengths and len(axes) != 1:
         raise QueryError(
-            "km, m and miles lie between places, and groups of one attribute with places are needed here",
+            "km, m and miles are lengths between places; they need groups of one attribute with places",
             hints=[("count by state blur 20 km", "for example"), ("blur N", "without a unit, between numbers")],
         )
     if len(axes) != 1 or (numbered and not lengths):
@@ -50,7 +50,7 @@ def soft_places(query: Query, found: Grouped, lengths: str) -> Reference | None:
 
 
 def region_map(ref: Reference, blur: Fraction, lengths: str) -> Map:
-    """The fine map over all places."""
+    """Return the map over all places with the finest grid that is small enough."""
     found = [
         _everywhere(ref, lengths, blur, blur / cells)
         for cells in _FINER
@@ -68,14 +68,14 @@ def _everywhere(ref: Reference, lengths: str, width: Fraction | None = None, eve
 
 @dataclass(frozen=True)
 class _Borders:
-    """Groups of places with soft borders of one width: whether there is room for them, and who owns which cell."""
+    """Groups of places with soft borders of one width, on a map whose grid cells each belong to one group."""
 
     drawn: Map
     groups: Ints
 
     @classmethod
     def of(cls, ref: Reference, blur: Fraction | None, lengths: str, groups: Ints) -> "_Borders":
-        """With a blur, or as wide as it takes to see how far a map reaches."""
+        """Draw the map for a blur; None draws a default map, which shows how far the map reaches."""
         drawn = _everywhere(ref, lengths) if blur is None else region_map(ref, blur, lengths)
         return cls(drawn, groups[: ref.attribute.listed])
 
@@ -85,12 +85,12 @@ class _Borders:
 
     @cached_property
     def owners(self) -> Ints:
-        """The group that each cell belongs to."""
+        """The group of each grid cell."""
         return np.asarray(self.groups[nearest_places(self.drawn)], dtype=np.int64)
 
     @property
     def without_any(self) -> list[int]:
-        """The groups to which no cell belongs."""
+        """The groups that own no grid cell."""
         return sorted(set(self.groups.tolist()) - set(self.owners.tolist()))
 
     @property
@@ -99,7 +99,10 @@ class _Borders:
 
 
 def _borders(ref: Reference, blur: Fraction, lengths: str, groups: Ints) -> _Borders:
-    """Refuses what has too many cells or parts, or groups without any: with a blur that works, if there is one."""
+    """Return the borders.
+
+    Refuse maps with too many grid cells or parts, and groups that own no grid cell.  The hint names a blur that works.
+    """
     hard = ("without blur", "borders as they are")
 
     def hint(blurs: Iterable[Fraction], why: str) -> list[Hint]:
@@ -120,12 +123,12 @@ def _borders(ref: Reference, blur: Fraction, lengths: str, groups: Ints) -> _Bor
     if borders.has_room:
         name = ref.attribute.label(int(np.flatnonzero(borders.groups == borders.without_any[0])[0]))
         raise QueryError(
-            f"a group that holds {name} is too small for soft borders of {drawn.length(drawn.width)}: nothing is "
-            "nearest to it",
+            f"a group that contains {name} is too small for soft borders of {drawn.length(drawn.width)}: no grid cell "
+            "is nearest to it",
             hints=hint((rounded(drawn.width / 2**k) for k in range(1, _TRIED)), "borders that are less soft"),
         )
     if drawn.cells > MOST_CELLS:
-        what = f"{drawn.cells:,} cells of {drawn.length(drawn.every)} are more than {MOST_CELLS:,}"
+        what = f"{drawn.cells:,} grid cells of {drawn.length(drawn.every)} are more than {MOST_CELLS:,}"
     else:
         what = too_many_parts(drawn)
     wider = larger(drawn.width, drawn.cells / MOST_CELLS, drawn.longer)
@@ -133,7 +136,7 @@ def _borders(ref: Reference, blur: Fraction, lengths: str, groups: Ints) -> _Bor
 
 
 def soft_regions(query: Query, found: Grouped, ref: Reference, blur: Fraction, lengths: str) -> Workload:
-    """A row for each combination of groups, those of places with soft borders."""
+    """Return a row for each combination of groups; the groups of places have soft borders."""
     universe, axis = found.universe, ref.axis
     borders = _borders(ref, blur, lengths, found.groups[axis])
     drawn = borders.drawn
@@ -145,7 +148,7 @@ def soft_regions(query: Query, found: Grouped, ref: Reference, blur: Fraction, l
 
 
 def _moved(block: Blurred, groups: Ints, size: int) -> list[float]:
-    """Per group the largest part of a record that counts there and should not, or should and does not."""
+    """Return, for each group, the largest fraction of a record that blurring moves into or out of it."""
     listed = len(block.inside)
     own = groups[:listed]
     value, part, amount = block.entries
@@ -161,7 +164,7 @@ def _moved(block: Blurred, groups: Ints, size: int) -> list[float]:
 
 
 def soft_words(called: str, drawn: Map) -> str:
-    """What is counted."""
+    """Return the remark that states how records are blurred."""
     width = f"{number_text(drawn.width)} {drawn.unit}".rstrip()
     return (
         f"{called}: every record is spread around its place by a bell of width {width}, and who is near a border "
@@ -170,9 +173,10 @@ def soft_words(called: str, drawn: Map) -> str:
 
 
 def counted_elsewhere(block: Blurred, groups: Ints) -> Floats:
-    """For each listed place which part of a record there counts in another group than its own, or though it has none.
+    """Return, for each listed place, the fraction of a record there that counts outside its own group.
 
-    Known from the policy alone, and the most by which soft borders move a count, for each record of that place.
+    For a place without a group it is the fraction that counts at all.  It follows from the policy alone, and bounds how
+    much one record of that place changes a count by having soft borders.
     """
     listed = len(block.inside)
     own = groups[:listed]
@@ -185,7 +189,7 @@ def counted_elsewhere(block: Blurred, groups: Ints) -> Floats:
 
 
 def _merged(matrix: Any, owners: Ints, groups: int) -> Any:
-    """Rows of one owner added up; those of none are left out."""
+    """Add the rows of each group; rows without a group are dropped."""
     from scipy.sparse import coo_array
 
     owned = np.flatnonzero(owners >= 0)
@@ -196,7 +200,7 @@ def _merged(matrix: Any, owners: Ints, groups: int) -> Any:
 
 
 def nearest_places(drawn: Map) -> Ints:
-    """For each cell, row by row, the place nearest to its middle; of several the first."""
+    """Return the place nearest to the middle of each grid cell, row by row; the first of equally near places."""
     from scipy.spatial import cKDTree
 
     spots = np.stack([_floats(drawn, side) for side in (0, 1)], axis=1)
@@ -207,7 +211,7 @@ def nearest_places(drawn: Map) -> Ints:
     squares = _squares(spots[near], middles[:, None, :])
     least = squares.min(axis=1)
     chosen = np.where(squares == least[:, None], near, len(spots)).min(axis=1)
-    if many < len(spots):  # where even the last one found is as near, there may be more
+    if many < len(spots):  # if even the last one found is as near, more may be
         for cell in np.flatnonzero(squares.max(axis=1) <= least * (1 + 2.0**-40)).tolist():
             chosen[cell] = int(_squares(spots, middles[cell]).argmin())
     return np.asarray(chosen, dtype=np.int64)
@@ -220,7 +224,7 @@ def _floats(drawn: Map, side: int) -> Floats:
 
 
 def _squares(spots: Floats, middles: Floats) -> Floats:
-    """Squared lengths, by one subtraction, one product and one sum each."""
+    # One subtraction, one product and one sum for each length: the same float64 result on every machine.
     apart = spots - middles
     squares: Floats = apart * apart
     return np.asarray(squares[..., 0] + squares[..., 1], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""How numbers spread, and go together: variances, standard deviations, covariances, correlations; by groups."""
+"""Variances, standard deviations, covariances and correlations, by groups and under conditions."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,10 +19,10 @@ _TWO = 2
 
 
 class _Centered(NamedTuple):
-    """An attribute's valid numbers, from the middle of their range."""
+    """An attribute's valid numbers, relative to the middle of their range."""
 
     ref: Reference
-    numbers: list[Fraction]  # of `other` 0 where it is left out
+    numbers: list[Fraction]  # `other` counts as 0 where it is left out
     grid: AnswerGrid
 
     @property
@@ -32,13 +32,13 @@ class _Centered(NamedTuple):
 
     @property
     def hides(self) -> Fraction:
-        """How far cells can move a standard deviation: half of what they can move a number, down and up together."""
+        """The binning error of a standard deviation: half of the sum of a number's errors, down and up."""
         return sum(self.ref.hides, Fraction(0)) / _TWO
 
 
 @dataclass(frozen=True)
 class _Spreads(Query):
-    """Averages of numbers, their squares and their products, over the records that have all of them."""
+    """Base of statistics from averages of numbers, squares and products, over the records that have all numbers."""
 
     kind: ClassVar[Kind]
 
@@ -48,7 +48,7 @@ class _Spreads(Query):
 
     @property
     def _of(self) -> tuple[str, ...]:
-        """What it is about: one attribute or property, or two."""
+        """The attributes or properties that are averaged: one or two."""
         return (self.of,)
 
     def of_numbers(self) -> str:
@@ -58,7 +58,7 @@ class _Spreads(Query):
         return [*super().names(universe), *self._of]
 
     def remarks(self, universe: Universe) -> list[str]:
-        return [said for name in self._of for said in resolve(name, universe).left_out_of(self.called)]
+        return [remark for name in self._of for remark in resolve(name, universe).left_out_of(self.called)]
 
     def rows_on(self, universe: Universe) -> Workload:
         found = Grouped.of(self, universe)
@@ -85,14 +85,14 @@ class _Spreads(Query):
         return Workload(universe, tuple(blocks), found.in_groups(answers), (str(self),))
 
     def _require_apart(self, numbers: list[_Centered]) -> None:
-        """Refuse two numbers that are one."""
+        """Refuse two equal attributes."""
 
     def _products(self, numbers: list[_Centered]) -> list[tuple[_Centered, ...]]:
-        """What is summed: products of these."""
+        """Return the factors of each product that is summed."""
         return [(numbers[0], numbers[-1]), *((each,) for each in numbers)]
 
     def _unit(self, numbers: list[_Centered]) -> str:
-        """That of a product: of a square, or of two units."""
+        """Return the unit of a product: a squared unit, or two units."""
         units = [each.ref.unit for each in (numbers[0], numbers[-1])]
         if not all(units):
             return ""
@@ -108,14 +108,14 @@ class _Spreads(Query):
             )
         least, most = ends_of(ref.numbers)
         center = (least + most) / _TWO
-        counted = ref.attribute.complete  # then what is invalid counts as declared; else it is left out
+        counted = ref.attribute.complete  # then invalid entries count as declared; else they are left out
         declared = ref.attribute.other_in_sums(ref.numbers) - center if counted else Fraction(0)
         behind = [declared] if ref.attribute.has_other else []
         moved = [*(x - center for x in ref.numbers), *behind]
         return _Centered(ref, moved, shifted_grid(ref.numbers, center, behind))
 
     def _total(self, found: Grouped, factors: tuple[_Centered, ...], blocks: list[Block]) -> Total:
-        """Sums of a product, as rows behind the others."""
+        """Append the sums of a product to `blocks`, and return where they are."""
         start = sum(block.rows for block in blocks)
         block, most, signed = _sums(found, factors)
         blocks.append(block)
@@ -123,7 +123,7 @@ class _Spreads(Query):
 
 
 def _sums(found: Grouped, factors: tuple[_Centered, ...]) -> tuple[OneHot, Fraction, bool]:
-    """A row of sums of a product for each group, the largest product, and whether it may be negative."""
+    """Return a row of sums of a product for each group, the largest product, and whether a product may be negative."""
     first, last = factors[0], factors[-1]
     if len(factors) == 1:
         grid = first.grid
@@ -148,7 +148,7 @@ class Variance(_Spreads):
 
 @dataclass(frozen=True)
 class Deviation(_Spreads):
-    """The standard deviation: the root of the variance."""
+    """The standard deviation: the square root of the variance."""
 
     ask = "sd"
     kind = "sd"
@@ -159,7 +159,7 @@ class Deviation(_Spreads):
 
 @dataclass(frozen=True)
 class _OfTwo(_Spreads):
-    """Of two numbers of each record."""
+    """Base of statistics of two numbers of each record."""
 
     also = ("beside",)
 

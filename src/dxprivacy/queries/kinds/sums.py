@@ -15,12 +15,12 @@ from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Answer, Workload
 
 ZERO, LEFT_OUT = "zero", "left out"
-"""How missing and invalid entries count: as 0, unless the policy declares another value; not at all."""
+"""How missing and invalid entries count: as 0 (unless the policy declares another value), or not at all."""
 
 
 @dataclass(frozen=True)
 class OfNumbers(Query):
-    """What sums and means share: numbers on a grid, and how missing ones count."""
+    """Base of sums and means: numbers on a grid, and how missing numbers count."""
 
     @property
     def measure(self) -> str:
@@ -34,16 +34,16 @@ class OfNumbers(Query):
 
     @abstractmethod
     def is_ratio(self, filtered: bool) -> bool:
-        """Whether a sum is divided by a noisy count; `filtered`: the number of records it is about is private."""
+        """Return whether a sum is divided by a noisy count; `filtered`: the number of records counted is private."""
 
     @abstractmethod
     def recipes(
         self, sums: OneHot, weights: AnswerGrid, ref: Reference, ends: tuple[Fraction, Fraction]
     ) -> list[Recipe]:
-        """From each row its answer, where it is no ratio."""
+        """Return one recipe for each row of sums; used where the answer is not a ratio."""
 
     def rows_on(self, universe: Universe) -> Workload:
-        """A row of sums for each group; of a ratio one of counts as well."""
+        """Return a row of sums for each group; a ratio also has a row of counts for each group."""
         found = Grouped.of(self, universe)
         labels = found.labels
         ref = resolve(self.of, universe)
@@ -109,7 +109,7 @@ class Mean(OfNumbers):
     missing_as = LEFT_OUT
 
     def is_ratio(self, filtered: bool) -> bool:
-        """Where the number of records that it is about is private."""
+        """Divide by a noisy count where the number of records is private."""
         return filtered
 
     def recipes(
@@ -119,5 +119,5 @@ class Mean(OfNumbers):
 
 
 def over_all(sums: OneHot, weights: AnswerGrid, ref: Reference, ends: tuple[Fraction, Fraction]) -> list[Recipe]:
-    """Sums over the public number of records."""
+    """Return recipes that divide each sum by the public number of records."""
     return [Linear(k, weights.unit, weights.bias, True, *ref.hides, ends) for k in range(sums.rows)]

@@ -1,8 +1,8 @@
-"""Queries in SQL: one SELECT, read by sqlglot (extra `sql`) into the queries that words and Python ask too.
+"""Queries in SQL: one SELECT, parsed by sqlglot (extra `sql`) into the same queries as words and Python.
 
-Nothing is run: the text is data.  Kinds of nodes are listed, and for each kind what it may carry (`select.py`,
-`aggregates.py`, `where.py`); whatever is not listed is refused, with the word and with what there is instead.
-Groups and values are those that the policy declares, never those that occur.
+The SQL is never executed.  An allowlist names the kinds of nodes, and which arguments each may have (`select.py`,
+`aggregates.py`, `where.py`); everything else is refused, with the word and an alternative.  Groups and values are those
+that the policy declares, never those that occur in the data.
 
 In reading order: `sql_text`, `where`, `aggregates`, `select`.
 """
@@ -15,7 +15,7 @@ _INSTALL = 'pip install "dxprivacy[sql]"'
 
 
 def sql_queries(text: str, universe: Universe) -> Stack:
-    """The queries that a SELECT asks of the records of a universe.
+    """Return the queries of a SELECT over a universe.
 
     >>> from dxprivacy.universe.attributes.integers import Integers
     >>> from dxprivacy.universe.attributes.listed_values import Values

@@ -1,4 +1,4 @@
-"""What a SELECT may ask for: each aggregate, and the query that it is."""
+"""Aggregates of a SELECT, and the query for each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -27,8 +27,8 @@ OFFERED = (
     "AVG(CASE WHEN … THEN 1 ELSE 0 END)",
 )
 _POPULATION = "ours is of the population: the mean squared distance, without n - 1"
-_ENDS = "a largest or smallest value hangs on one record; a quantile near the end does not"
-_FILTER = [("COUNT(*) FILTER (WHERE age >= 18)", "conditions as behind WHERE")]
+_ENDS = "a largest or smallest value depends on one record; a quantile near the end does not"
+_FILTER = [("COUNT(*) FILTER (WHERE age >= 18)", "conditions as after WHERE")]
 _QUANTILE = ("QUANTILE_DISC(x, 0.9)", "a number between 0 and 1")
 _INSTEAD: dict[type[Node], tuple[str, Hint]] = {
     exp.Variance: ("a sample variance is not offered", ("VAR_POP(x)", _POPULATION)),
@@ -50,25 +50,25 @@ _INSTEAD: dict[type[Node], tuple[str, Hint]] = {
 
 @dataclass(frozen=True)
 class Aggregates:
-    """The aggregates of a query: all have its groups and its conditions."""
+    """The aggregates of a SELECT: all have its groups and conditions."""
 
     columns: SqlColumns
     by: tuple[str, ...]
     where: Conditions
 
     def query(self, node: Node, title: str) -> Query:
-        """The query that an aggregate is."""
+        """Return the query for an aggregate."""
         if isinstance(node, exp.Filter):
             return self._filtered(node).query(node.this, title)
         read = _READERS.get(type(node))
         if read is None:
-            what, hint = _INSTEAD.get(type(node), ("this is not something to ask", None))
+            what, hint = _INSTEAD.get(type(node), ("this is not a query", None))
             raise self.columns.query.at(node, what, OFFERED if hint is None else [hint])
         parts: dict[str, Any] = {"by": self.by, "where": self.where, "title": title}
         return assemble(**(parts | read(self, node)))
 
     def _filtered(self, node: Node) -> "Aggregates":
-        """The same for the records that FILTER keeps too: in SQL both come before anything is counted."""
+        """Add the conditions of FILTER; in SQL, both WHERE and FILTER apply before aggregation."""
         query, kept = self.columns.query, node.args.get("expression")
         query.only(node, "this", "expression", instead=OFFERED)
         if not isinstance(kept, exp.Where):
@@ -77,7 +77,7 @@ class Aggregates:
         return replace(self, where=(*self.where, *Where(self.columns).conditions(kept.this)))
 
     def count(self, node: Node) -> dict[str, Any]:
-        """All records, those with a valid entry, or people."""
+        """Count all records, records with a valid entry, or people."""
         query, counted = self.columns.query, node.this
         query.only(node, "this", "big_int", instead=OFFERED[:1])
         if isinstance(counted, exp.Star):
@@ -103,21 +103,21 @@ class Aggregates:
         return {"ask": "people"}
 
     def sum(self, node: Node) -> dict[str, Any]:
-        """Of numbers; of ones and zeros it is a count."""
+        """Sum numbers; a sum of ones and zeros is a count."""
         self.columns.query.only(node, "this")
         if isinstance(node.this, exp.Case):
             return {"ask": "count", "where": (*self.where, *self._ones(node.this))}
         return {"ask": "sum", "of": self.columns.numeric(node.this)}
 
     def mean(self, node: Node) -> dict[str, Any]:
-        """Of numbers; of ones and zeros it is a proportion."""
+        """Average numbers; an average of ones and zeros is a proportion."""
         self.columns.query.only(node, "this")
         if isinstance(node.this, exp.Case):
             return {"ask": "proportion", "where": self._ones(node.this), "further": {"among": self.where or None}}
         return {"ask": "mean", "of": self.columns.numeric(node.this)}
 
     def _ones(self, node: Node) -> Conditions:
-        """Where `CASE WHEN … THEN 1 ELSE 0 END` is 1."""
+        """Return the conditions under which `CASE WHEN … THEN 1 ELSE 0 END` is 1."""
         query = self.columns.query
         query.only(node, "ifs", "default", instead=OFFERED[-1:])
         ifs, otherwise = node.args["ifs"], node.args.get("default")
@@ -130,23 +130,23 @@ class Aggregates:
         return Where(self.columns).conditions(ifs[0].this)
 
     def spread(self, node: Node, ask: str) -> dict[str, Any]:
-        """Of one column."""
+        """Read a statistic of one column."""
         self.columns.query.only(node, "this")
         return {"ask": ask, "of": self.columns.numeric(node.this)}
 
     def pair(self, node: Node, ask: str) -> dict[str, Any]:
-        """Of two columns."""
+        """Read a statistic of two columns."""
         self.columns.query.only(node, "this", "expression")
         first, second = (self.columns.numeric(each) for each in (node.this, node.args["expression"]))
         return {"ask": ask, "of": first, "further": {"beside": second}}
 
     def median(self, node: Node) -> dict[str, Any]:
-        """The quantile in the middle."""
+        """Read `MEDIAN(x)`."""
         self.columns.query.only(node, "this")
         return {"ask": "quantile", "of": self.columns.numeric(node.this)}
 
     def quantile(self, node: Node) -> dict[str, Any]:
-        """`QUANTILE_DISC(x, 0.9)`, or of a list."""
+        """Read `QUANTILE_DISC(x, 0.9)`, with one level or a list."""
         self.columns.query.only(node, "this", "expression")
         levels = node.args.get("expression")
         if levels is None:
@@ -154,7 +154,7 @@ class Aggregates:
         return self._quantile(node.this, levels)
 
     def within_group(self, node: Node) -> dict[str, Any]:
-        """`PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY x)`."""
+        """Read `PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY x)`."""
         query, order = self.columns.query, node.args.get("expression")
         hints = [_QUANTILE]
         query.only(node, "this", "expression")
@@ -182,10 +182,10 @@ class Aggregates:
         name = self.columns.numeric(of)
         line = NumberLine(resolve(name, self.columns.universe))
         even = isinstance(line.numbers, Evenly) or not line.tick or len(set(line.numbers)) == line.steps + 1
-        if not even:  # a noisy rank may end between two of them
+        if not even:  # the answer may lie between two of them
             words = f"quantile {number_text(at[0])} of {name}"
             hints = [(words, "in words: the answer may lie between two values")]
-            raise query.at(of, f"the numbers of {name} are not evenly spaced, so an answer may be none of them", hints)
+            raise query.at(of, f"the numbers of {name} are not evenly spaced, so an answer may lie between them", hints)
         return {"ask": "quantile", "of": name, "further": {"at": at, "width": Fraction(0)}}
 
 

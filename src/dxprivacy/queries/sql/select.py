@@ -1,4 +1,4 @@
-"""One SELECT: its table, its groups, its conditions and what it asks for."""
+"""Read one SELECT: its table, groups, conditions and aggregates."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,14 +19,14 @@ from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import UNPRINTABLE
 
 _READ = ("expressions", "from_", "where", "group", "order")
-_ORDER_NOTE = "ORDER BY is passed over: answers come in the order of the policy"
-_AFTER = "afterwards: noisy answers may be sorted and cut as one likes"
+_ORDER_NOTE = "ORDER BY is ignored: answers come in the order of the policy"
+_AFTER = "afterwards: noisy answers may be sorted and cut freely"
 _CLAUSES: dict[str, tuple[tuple[str, ...], str, Hint]] = {
     "with_": (("WITH",), "WITH is not offered", ("several queries", "one by one")),
     "distinct": (("DISTINCT",), "DISTINCT is not offered", ("GROUP BY", "all groups that the policy declares")),
-    "having": (("HAVING",), "which groups are shown must not hang on the data", ("all groups", _AFTER)),
-    "limit": (("LIMIT", "FETCH", "TOP"), "how many are shown must not hang on the data", ("all answers", _AFTER)),
-    "offset": (("OFFSET",), "which are shown must not hang on the data", ("all answers", _AFTER)),
+    "having": (("HAVING",), "which groups are shown must not depend on the data", ("all groups", _AFTER)),
+    "limit": (("LIMIT", "FETCH", "TOP"), "how many are shown must not depend on the data", ("all answers", _AFTER)),
+    "offset": (("OFFSET",), "which are shown must not depend on the data", ("all answers", _AFTER)),
     "joins": (("JOIN", ","), "one table, which is the data of the session", ("FROM people", "any name")),
     "qualify": (("QUALIFY",), "QUALIFY is not offered", ("GROUP BY", "an answer for each group")),
     "windows": (("WINDOW",), "window functions are not offered", ("GROUP BY", "an answer for each group")),
@@ -34,7 +34,7 @@ _CLAUSES: dict[str, tuple[tuple[str, ...], str, Hint]] = {
     "into": (("INTO",), "nothing is written", ("SELECT … FROM people", "")),
     "locks": (("FOR",), "nothing is locked", ("SELECT … FROM people", "")),
 }
-_STATEMENT = ("SELECT region, COUNT(*) FROM people GROUP BY region", "is what there is")
+_STATEMENT = ("SELECT region, COUNT(*) FROM people GROUP BY region", "for example")
 _PERIODS = {"WEEK": "week", "MONTH": "month", "QUARTER": "quarter", "YEAR": "year", "DECADE": "decade"}
 _GROUPS = ("region", "FLOOR(age / 10)", "FLOOR(age / 10) * 10", "DATE_TRUNC('month', visit)")
 _LONGEST_TITLE = 120
@@ -42,12 +42,12 @@ _MOST_ASKED = 100
 
 
 def read_select(text: str, universe: Universe) -> Stack:
-    """The queries of a query."""
+    """Return the queries of a SELECT."""
     query = SqlText(text)
     tree = query.statement()
     if not isinstance(tree, exp.Select):
         first = query.tokens[0]
-        raise query.error("one SELECT is what there is", first.start, first.end + 1, [_STATEMENT])
+        raise query.error("only one SELECT can be read", first.start, first.end + 1, [_STATEMENT])
     try:
         return _Select(query, tree, universe).queries()
     except DxError as error:
@@ -58,7 +58,7 @@ def read_select(text: str, universe: Universe) -> Stack:
 
 @dataclass(frozen=True)
 class _Item:
-    """What stands between commas behind SELECT, and the name that it is given."""
+    """One item of the SELECT list, and its alias."""
 
     node: Node
     alias: str = ""
@@ -87,7 +87,7 @@ class _Select:
         return Stack(tuple(queries), (_ORDER_NOTE,) if self._is_ordered(by) else ())
 
     def _is_ordered(self, by: tuple[str, ...]) -> bool:
-        """Whether there is an ORDER BY; one that names something else than what is selected is refused."""
+        """Return whether there is an ORDER BY; refuse one that names something that is not selected."""
         found = self.tree.args.get("order")
         if found is None:
             return False
@@ -106,7 +106,7 @@ class _Select:
         return spec is not None and (spec in by or any(_same(spec, other, universe) for other in by))
 
     def _asked(self, item: _Item, asked: Aggregates) -> Query:
-        """A query that can be asked of the universe."""
+        """Return the query for an item; refuse one that is invalid over the universe."""
         query = asked.query(item.node, item.alias)
         try:
             query.require_honest(self.columns.universe)
@@ -116,14 +116,14 @@ class _Select:
         return query
 
     def _require_known(self) -> None:
-        """Nothing but what is read here."""
+        """Refuse all clauses that are not read here."""
         for clause, (words, what, hint) in _CLAUSES.items():
             if self.tree.args.get(clause):
                 raise self.query.at_word(words, what, [hint])
         self.query.only(self.tree, *_READ, instead=[_STATEMENT])
 
     def _tables(self) -> tuple[str, ...]:
-        """What the table is called: its name, its alias.  The data are those that the session has."""
+        """Return the table's name and alias; the data are always those of the session."""
         source = self.tree.args.get("from_")
         hints = [("FROM people", "any name: the data are those of the session")]
         if source is None:
@@ -162,7 +162,7 @@ class _Select:
         return tuple(self._group(self._meant(node)) for node in found.expressions)
 
     def _meant(self, node: Node) -> Node:
-        """What a number or an alias in GROUP BY or ORDER BY stands for."""
+        """Return the item that a number or an alias in GROUP BY or ORDER BY refers to."""
         if isinstance(node, exp.Literal) and not node.is_string:
             text = str(node.this)
             place = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
@@ -183,13 +183,13 @@ class _Select:
         return True
 
     def _group(self, node: Node) -> str:
-        """The groups of a column, of its numbers in equal steps, or of days by the calendar."""
+        """Return the grouping by a column, by equal steps of its numbers, or by calendar periods."""
         spec = self._spec(node)
         if spec is None:
             hints = [(", ".join(_GROUPS), "are groups")]
             if isinstance(node, (exp.Div, exp.IntDiv)):
                 hints = [("FLOOR(age / 10)", "engines divide whole numbers differently; this is the same for all")]
-            raise self.query.at(node, "this is no group", hints)
+            raise self.query.at(node, "this is not a group", hints)
         try:
             group(spec, self.columns.universe)
         except DxError as error:
@@ -222,7 +222,7 @@ class _Select:
                 return None
 
     def _ends_of_steps(self, node: Node) -> str | None:
-        """`FLOOR(age / 10) * 10`: the same groups under the names of their lower ends."""
+        """Read `FLOOR(age / 10) * 10`, the same groups named by their lower ends."""
         sides = node.this, node.args["expression"]
         for steps, factor in (sides, sides[::-1]):
             if not isinstance(steps, exp.Floor):
@@ -247,15 +247,15 @@ class _Select:
         return f"{name}/{_PERIODS[unit]}"
 
     def _is_group(self, item: _Item, by: tuple[str, ...]) -> bool:
-        """Whether an item is one of the groups, which every answer has beside it."""
+        """Return whether an item is one of the groups, which label every answer."""
         spec = self._spec(item.node)
         if spec is None or self._names_group(spec, by):
             return spec is not None
-        raise self.query.at(item.node, "a column that is no group", [("GROUP BY …", "names it"), *OFFERED[:1]])
+        raise self.query.at(item.node, "a column that is not a group", [("GROUP BY …", "names it"), *OFFERED[:1]])
 
 
 def _is_binary(width: Fraction) -> bool:
-    """Whether floats have it exactly: then a float over it is never rounded up to the next whole number.
+    """Whether floats hold the width exactly: then a float divided by it is never rounded up to the next integer.
 
     >>> [_is_binary(Fraction(width)) for width in ("10", "2.5", "1.1")]
     [True, True, False]
@@ -264,7 +264,7 @@ def _is_binary(width: Fraction) -> bool:
 
 
 def _same(one: str, other: str, universe: Universe) -> bool:
-    """`state` and `home.state`."""
+    """Whether two names mean the same, such as `state` and `home.state`."""
     if "/" in one or "/" in other:
         return False
     a, b = resolve(one, universe), resolve(other, universe)

@@ -1,4 +1,4 @@
-"""The text of a query: bounded, without comments, one statement; and errors that point at a word of it."""
+"""The text of a SQL query: length-limited, one statement, without comments; and errors that point at a word of it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Node: TypeAlias = exp.Expr
 
 _DIALECT = "duckdb"
 _LONGEST = 20_000  # characters
-_DEEPEST = 12  # brackets within brackets: more than any query needs
+_DEEPEST = 12  # nested brackets: more than any query needs
 _SHOWN = 76  # characters of a line
 _STARTS = (TokenType.SELECT, TokenType.FROM, TokenType.WITH, TokenType.L_PAREN)
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
@@ -28,7 +28,7 @@ _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType
 
 
 class SqlText:
-    """The text of one SELECT, its words, and where they stand."""
+    """The text of one SELECT and its tokens with their positions."""
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str) or not text.strip():
@@ -50,13 +50,13 @@ class SqlText:
             ) from None
 
     def _require_select(self) -> None:
-        """Other statements may swallow the words behind their first one."""
+        # Checked before parsing: the tokenizer may keep the rest of another statement as one token.
         if self.tokens and self.tokens[0].token_type not in _STARTS:
             first = self.tokens[0]
-            raise self.error("one SELECT is what there is", first.start, first.end + 1, [_EXAMPLE])
+            raise self.error("only one SELECT can be read", first.start, first.end + 1, [_EXAMPLE])
 
     def _require_nothing_else(self) -> None:
-        """Comments could hide what is asked from whoever reads the query, and hints steer engines."""
+        """Refuse comments, which could mislead readers of the query, and hints, which control engines."""
         last = 0
         for token in self.tokens:
             if token.token_type == TokenType.HINT:
@@ -79,7 +79,7 @@ class SqlText:
                 raise self.error(f"more than {_DEEPEST} brackets within brackets", token.start, token.end + 1)
 
     def statement(self) -> Node:
-        """The tree of its one statement."""
+        """Parse the only statement into a tree."""
         words = [k for k, token in enumerate(self.tokens) if token.token_type != TokenType.SEMICOLON]
         ends = [t for t in self.tokens[: max(words, default=0)] if t.token_type == TokenType.SEMICOLON]
         if ends:
@@ -87,7 +87,7 @@ class SqlText:
         try:
             found = [tree for tree in Dialect.get_or_raise(_DIALECT).parse(self.text) if tree is not None]
         except RecursionError:
-            raise QueryError("the SQL nests without end", hints=[_EXAMPLE]) from None
+            raise QueryError("the SQL is nested too deeply", hints=[_EXAMPLE]) from None
         except SqlglotError as error:
             raise self._unreadable(error) from None
         if len(found) != 1:
@@ -95,16 +95,19 @@ class SqlText:
         return found[0]
 
     def _unreadable(self, error: SqlglotError) -> QueryError:
-        """Where the parser stopped; its own text may quote what steers a terminal, and is left out."""
+        """Return an error at the place where the parser stopped.
+
+        The parser's own message is left out, because it may quote terminal control characters.
+        """
         places = getattr(error, "errors", None) or [{}]
         line, column = places[0].get("line"), places[0].get("col")
         for token in self.tokens:
             if (token.line, token.col) == (line, column):
-                return self.error("this is no SQL that we can read", token.start, token.end + 1, [_EXAMPLE])
-        return QueryError("this is no SQL that we can read", hints=[_EXAMPLE])
+                return self.error("this SQL cannot be read", token.start, token.end + 1, [_EXAMPLE])
+        return QueryError("this SQL cannot be read", hints=[_EXAMPLE])
 
     def at(self, node: Node, what: str, hints: "Iterable[Hint | str]" = (), details: Iterable[str] = ()) -> QueryError:
-        """An error that points at a part of the tree."""
+        """Return an error that points at a part of the tree."""
         spans = [(n.meta["start"], n.meta["end"] + 1) for n in node.walk() if "start" in n.meta]
         if not spans:
             return QueryError(what, where="SQL", details=list(details), hints=hints)
@@ -112,7 +115,7 @@ class SqlText:
         return self.error(what, start, max(last for _, last in spans), hints, details)
 
     def at_word(self, words: Iterable[str], what: str, hints: "Iterable[Hint | str]" = ()) -> QueryError:
-        """An error that points at the first of some key words."""
+        """Return an error that points at the first of some keywords."""
         wanted = set(words)
         for token in self.tokens:
             quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
@@ -123,7 +126,7 @@ class SqlText:
     def error(
         self, what: str, start: int, stop: int, hints: "Iterable[Hint | str]" = (), details: Iterable[str] = ()
     ) -> QueryError:
-        """An error that shows the line, with marks below some of its characters."""
+        """Return an error that shows the line, with marks below some of its characters."""
         begin = self.text.rfind("\n", 0, start) + 1
         end = self.text.find("\n", start)
         line = self.text[begin : end if end >= 0 else len(self.text)]
@@ -135,7 +138,7 @@ class SqlText:
         return QueryError(what, where=where, details=[shown, marks, *details], hints=hints)
 
     def only(self, node: Node, *allowed: str, instead: "Iterable[Hint | str]" = ()) -> None:
-        """Refuse a node that carries anything but these."""
+        """Refuse a node with other arguments than these."""
         extra = [key for key, value in node.args.items() if key not in allowed and value not in (None, False, [])]
         if extra:
             words = ", ".join(key.strip("_").replace("_", " ") for key in sorted(extra)[:3])
@@ -145,20 +148,19 @@ class SqlText:
 _EXAMPLE = ("SELECT region, COUNT(*) FROM people GROUP BY region", "for example")
 
 
-# -- What columns and constants in a query mean ------------------------------------------------------------------------
-# Attributes and properties that the policy declares, and their values
+# -- Columns and constants of a query: attributes and properties that the policy declares, and their values ------------
 
 
 @dataclass(frozen=True)
 class SqlColumns:
-    """The names that a query may use, and the ones that it gives to its table."""
+    """The names that a query may use: attributes, properties, and the names of its table."""
 
     query: SqlText
     universe: Universe
     tables: tuple[str, ...] = ()
 
     def name(self, node: Node) -> str:
-        """The name, in our queries, of a column."""
+        """Return the name of a column as dxprivacy queries write it."""
         written = self.written(node)
         spelled = self._spelled(written, node)
         match = SPEC.fullmatch(spelled)
@@ -167,7 +169,7 @@ class SqlColumns:
         return spelled
 
     def written(self, node: Node) -> str:
-        """A column as it stands in the query, without the name of the table."""
+        """Return a column as the SQL writes it, without the name of the table."""
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
             raise self.query.at(node, "a column that the policy declares is needed here", self._known())
         self.query.only(node, "this", "table", instead=self._known())
@@ -181,7 +183,7 @@ class SqlColumns:
         return f"{qualifier.name}.{node.this.name}"
 
     def _spelled(self, written: str, node: Node) -> str:
-        """As the policy spells it: SQL does not tell capitals apart, unless they stand in quotes."""
+        """Return the policy's spelling: SQL ignores case, except in quoted names."""
         try:
             resolve(written, self.universe)
         except DxError as error:
@@ -194,19 +196,19 @@ class SqlColumns:
         return written
 
     def reference(self, node: Node) -> tuple[str, Reference]:
-        """The name of a column, and what it means."""
+        """Return the name of a column, and the attribute or property that it means."""
         name = self.name(node)
         return name, resolve(name, self.universe)
 
     def numeric(self, node: Node) -> str:
-        """The name of a column of numbers."""
+        """Return the name of a column with numbers; refuse others."""
         name, ref = self.reference(node)
         if ref.numbers is None:
             raise self.query.at(node, f"{ref.name} has no numbers", [f"GROUP BY {name}"])
         return name
 
     def constant(self, node: Node) -> str:
-        """A value as we write it: a text, a number, a day, true or false."""
+        """Return a constant as dxprivacy queries write it: a text, a number, a day, true or false."""
         match node:
             case exp.Literal() if node.is_string:
                 return str(node.this)
@@ -221,7 +223,7 @@ class SqlColumns:
                 return str(node.this.this)
             case exp.Null():
                 other = ("'other'", "what is missing, invalid or not listed is one value of every attribute")
-                raise self.query.at(node, "NULL is no value here", [other])
+                raise self.query.at(node, "NULL is not a value here", [other])
             case _:
                 raise self.query.at(node, "a constant is needed here", ["'text'", "12.5", "DATE '2026-01-31'", "TRUE"])
 
@@ -237,7 +239,7 @@ class SqlColumns:
         return [", ".join(known[:12]) + (", …" if len(known) > 12 else "")]
 
     def checked(self, node: Node, error: DxError) -> QueryError:
-        """An error about what a part of the query means, which points at it."""
+        """Return the same error, pointing at a part of the query."""
         return self.query.at(node, error.what, error.hints, error.details)
 
 

@@ -1,7 +1,7 @@
-"""WHERE: conditions on columns, joined by AND, OR of one column, NOT.
+"""WHERE: conditions on columns, joined by AND and NOT, and by OR on one column.
 
-As in SQL, what is missing fulfils no condition and the opposite of none: here that goes for `other`, which holds all
-that is missing, invalid or not listed.
+As in SQL, a missing value fulfils neither a condition nor its negation.  Here this holds for the catch-all value
+`other` (missing, invalid or unlisted).
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from dxprivacy.queries.grouping import Reference, fulfilling, resolve
 from dxprivacy.queries.sql.sql_text import Node, SqlColumns
 from dxprivacy.universe.attributes.attribute import OTHER, Attribute
 
-_MOST = 400  # nodes: each condition looks at all values of an attribute
+_MOST = 400  # nodes: each condition is evaluated on all values of an attribute
 _FEW = 8
 _SIGNS: dict[type[Node], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "=", exp.NEQ: "<>"}
 _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "=", "<>": "<>"}
@@ -39,7 +39,7 @@ _INSTEAD: dict[type[Node], tuple[str, str]] = {
 
 
 class Where:
-    """The conditions of a query."""
+    """Reads the conditions of a SELECT."""
 
     def __init__(self, columns: SqlColumns) -> None:
         self.columns = columns
@@ -47,7 +47,7 @@ class Where:
         self.read = 0
 
     def conditions(self, node: Node) -> Conditions:
-        """What is to hold."""
+        """Return the conditions of a WHERE tree."""
         self.read += 1
         if self.read > _MOST:
             raise self.query.at(node, f"more than {_MOST:,} conditions", [("IN (…, …)", "lists values")])
@@ -76,7 +76,7 @@ class Where:
                 raise self.query.at(node, "this condition is not understood", hints)
 
     def _parts(self, node: Node, kind: type[Node]) -> list[Node]:
-        """What AND or OR joins, from left to right; chains may be long, and are no recursion."""
+        """Return the operands of a chain of AND or OR, left to right; iterative, because chains may be long."""
         found: list[Node] = []
         while isinstance(node, kind):
             self.query.only(node, "this", "expression")
@@ -85,7 +85,7 @@ class Where:
         return [node, *reversed(found)]
 
     def _denied(self, node: Node, where: Conditions) -> Conditions:
-        """The opposite of conditions on one column, for valid entries."""
+        """Negate conditions on one column, among valid entries."""
         self._one(node, lambda: opposite(where))  # refuses several columns
         name = where[0][0]
         ref = resolve(name, self.columns.universe)
@@ -113,7 +113,10 @@ class Where:
         return self._checked(right, name, ref, self._compared(right, sign, self.columns.constant(right)))
 
     def _between(self, node: Node) -> Conditions:
-        """Both ends included; of steps, and of ranges that clamp, as two comparisons, which say what they would cut."""
+        """Read BETWEEN, both ends included.
+
+        On steps and on ranges that clamp, it becomes two comparisons, which refuse ends that they cannot represent.
+        """
         self.query.only(node, "this", "low", "high")
         name, ref = self.columns.reference(_bare(node.this))
         low, high = _bare(node.args["low"]), _bare(node.args["high"])
@@ -137,7 +140,7 @@ class Where:
         return self._among(node, name, ref, places)
 
     def _among(self, node: Node, name: str, ref: Reference, places: Sequence[Node]) -> Conditions:
-        """Any of some values, all of which the policy lists."""
+        """Return the condition that the value is one of some, all of which the policy must list."""
         texts = [self.columns.constant(place) for place in places]
         if ref.entry is not None:
             for place, text in zip(places, texts, strict=True):
@@ -145,7 +148,10 @@ class Where:
         return self._checked(node, name, ref, condition(texts))
 
     def _require_listed(self, node: Node, name: str, entry: Attribute, text: str) -> None:
-        """A value that counts what it says: in steps, or at ends that hold all beyond them, only by its own name."""
+        """Refuse a value that is not listed, or that would count more than itself.
+
+        A bin, or an end that contains all values beyond it, may be given by its own label only.
+        """
         try:
             found = list(entry.find_all(text))
         except DxError as error:
@@ -170,7 +176,7 @@ class Where:
             raise self.columns.checked(node, error) from None
 
     def _checked(self, node: Node, name: str, ref: Reference, wanted: Condition) -> Conditions:
-        """A condition that some value fulfils, or an error that points at it."""
+        """Return a condition that some value fulfils; else raise an error that points at it."""
         try:
             fulfils = fulfilling(ref, name, wanted).any()
         except DxError as error:
@@ -187,7 +193,7 @@ class Where:
 
 
 def _bare(node: Node) -> Node:
-    """Without the brackets around it."""
+    """Strip the brackets around a node."""
     while isinstance(node, exp.Paren):
         node = node.this
     return node

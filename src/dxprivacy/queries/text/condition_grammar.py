@@ -1,7 +1,7 @@
 """Conditions in words: `sex=F`, `state=CA|TX`, `state=CA,TX`, `age=18..65`, `age>=30`, `sex in (F, X)`, `not`, `or`.
 
-`or` binds less than `and`, both less than `not`; brackets group.  Signs and brackets need no blanks around them, and
-names and values may hold them where they mean nothing: in `income=>50K` and `group=A(1)` they are parts of values.
+`or` binds less than `and`, both less than `not`; brackets group.  Signs and brackets need no blanks around them.  Names
+and values may contain them where they have no meaning: in `income=>50K` and `group=A(1)` they are parts of values.
 """
 
 import re
@@ -22,28 +22,28 @@ from dxprivacy.queries.conditions import (
 
 _SIGN = re.compile("<>|<=|>=|!=|<|>")
 _COMPARISON = re.compile(r"(?P<name>[^<>]+?)?(?P<sign><>|[<>])(?P<rest>.*)", re.S)
-_MOST = 200  # conditions in one query: each looks at all values of an attribute
+_MOST = 200  # conditions in one query: each is evaluated on all values of an attribute
 _UNEQUAL = ("!=", "<>")
 
 
 class Words(Protocol):
-    """Words of a query, read one by one: their texts, and whether each stands in quotes."""
+    """Words of a query, read one by one: their texts, and whether each is quoted."""
 
     tokens: list[tuple[str, bool]]
     at: int
 
     def error(self, what: str, hints: list[tuple[str, str]] | None = None) -> QueryError:
-        """An error that shows the query."""
+        """Return an error that shows the query."""
 
     def word(self, otherwise: str, *, keyword: bool = True) -> str:
-        """The next word; an error where there is none."""
+        """Read the next word; raise `otherwise` as an error if there is none."""
 
     def take(self, word: str) -> bool:
-        """Whether the next word is this one; if so, it is read."""
+        """Read the next word if it is this one; return whether it was."""
 
 
 def read_conditions(reader: Words) -> Conditions:
-    """Conditions, joined by `and`, `or` and `not`."""
+    """Read conditions, joined by `and`, `or` and `not`, by recursive descent."""
     try:
         return _Conditions(reader).alternatives()
     except DxError as error:
@@ -74,7 +74,7 @@ class _Conditions:
     def _one(self) -> Conditions:
         self.deep += 1
         if self.deep > 2 * MOST_DEEP:
-            raise self.reader.error("conditions inside of conditions without end", [("simpler ones", "")])
+            raise self.reader.error("conditions are nested too deeply", [("simpler ones", "")])
         try:
             if self._denied():
                 return opposite(self._one())
@@ -90,13 +90,13 @@ class _Conditions:
             self.deep -= 1
 
     def _denied(self) -> bool:
-        """`not`, unless it is a name: `not=1`."""
+        """Read `not`, unless it is a name: `not=1`."""
         self._part_bracket("not")
         follows = self._ahead(1)
         return follows not in ("=", None) and self.reader.take("not")
 
     def _bracket(self) -> bool:
-        """Whether a bracket opens here: at the beginning of a word, from which it is taken."""
+        """Read an opening bracket at the start of a word; return whether there was one."""
         text = self._ahead(0)
         if text is None or not text.startswith("("):
             return False
@@ -139,7 +139,7 @@ class _Conditions:
         return name, condition(values) if quoted or len(values) > 1 else written_condition(values[0])
 
     def _other_end(self, first: str, quoted: bool) -> tuple[str, str] | None:
-        """The ends of a range of which at least one stands in quotes: `'now and then'..often`; None for all else."""
+        """Return the ends of a range with a quoted end, such as `'now and then'..often`; None for everything else."""
         reader = self.reader
         self._part_closing()
         follows = reader.tokens[reader.at] if reader.at < len(reader.tokens) else ("", False)
@@ -151,7 +151,7 @@ class _Conditions:
         return None
 
     def _listed(self, name: str) -> list[str]:
-        """`(F, X)`."""
+        """Read a list of values, such as `(F, X)`."""
         if not self._bracket():
             raise self.reader.error(f"{name} in which values?", [(f"{name} in (…, …)", "")])
         self.open += 1
@@ -164,12 +164,12 @@ class _Conditions:
         return values
 
     def _value(self, otherwise: str) -> str:
-        """A value, without the brackets behind it that close open ones."""
+        """Read a value, without the closing brackets that follow it."""
         self._part_closing()
         if self.open and self._ahead(0) == ")":
             raise self.reader.error(otherwise)
         found = self.reader.word(otherwise)
-        self._part_closing()  # those behind quotes are a word of their own: `'a'))`
+        self._part_closing()  # after quotes they are a word of their own: `'a'))`
         return found
 
     def _part_closing(self) -> None:
@@ -183,13 +183,13 @@ class _Conditions:
             self._replace(text, *[")"] * closing)
 
     def _part_bracket(self, word: str) -> None:
-        """`in(F, X)` and `not(…)` without a blank."""
+        """Split `in(F, X)` and `not(…)`, written without a blank, into two words."""
         text = self._ahead(0)
         if text is not None and text.startswith(f"{word}("):
             self._replace(word, text[len(word) :])
 
     def _part_comparison(self) -> None:
-        """`age>30` as three words, and `age>=30`, which was read as `age>`, `=` and `30`."""
+        """Split `age>30` into three words; `age>=30` was tokenized as `age>`, `=` and `30`."""
         text = self._ahead(0)
         if text is None:
             return
@@ -200,7 +200,7 @@ class _Conditions:
             self._replace(match["name"], match["sign"], match["rest"])
 
     def _sign(self) -> str:
-        """`>`, `>=`, …; `=` by itself is none of them."""
+        """Read a sign such as `>` or `>=`; empty if there is none, or only `=`."""
         text = self._ahead(0)
         if text is None or text[:1] not in ("<", ">", "!"):
             return ""
@@ -215,11 +215,11 @@ class _Conditions:
         return match[0]
 
     def _ahead(self, further: int) -> str | None:
-        """A word that is still to be read; None where there is none, or where it stands in quotes."""
+        """Return a word ahead without reading it; None if there is none, or if it is quoted."""
         at = self.reader.at + further
         tokens = self.reader.tokens
         return tokens[at][0] if at < len(tokens) and not tokens[at][1] else None
 
     def _replace(self, *texts: str) -> None:
-        """Several words in place of the next one."""
+        """Replace the next word by several words."""
         self.reader.tokens[self.reader.at : self.reader.at + 1] = [(text, False) for text in texts if text]

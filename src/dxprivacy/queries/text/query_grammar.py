@@ -5,10 +5,10 @@
     proportion where C=z [among A=x]   [by …]   |   ratio of sum X to count, or to sum Y   [by …]   [where …]
     prefixes X | ranges X | marginals K [of A, B/10, C]   [within 10]
 
-and behind all of them `[weight 2]`.  Clauses stand in any order; `histogram X` is `count by X`, `cumulative` prefixes.
-`where` takes `sex=F`, `state=CA|TX`, `age=18..65` (both ends included; on numbers in cells from the first to below the
+and after each of them `[weight 2]`.  Clauses come in any order; `histogram X` is `count by X`, `cumulative` prefixes.
+`where` takes `sex=F`, `state=CA|TX`, `age=18..65` (both ends included; for binned numbers, from the first to below the
 last), `age>=30`, `sex in (F, X)`, `not sex=F`, `age<18 or age>65`; quote values with blanks: `state='New Jersey'`.
-Within quotes, the same quote is written twice: `name='O''Hara "Red"'`.
+Inside quotes, the same quote is written twice: `name='O''Hara "Red"'`.
 """
 
 import re
@@ -35,7 +35,7 @@ _TOKEN = re.compile(rf"""\s*(?:(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?P<mar
 
 
 def parse(text: str) -> Query:
-    """A query from words.
+    """Read a query from words.
 
     >>> query = parse("mean elevation within 2 m weight 3")
     >>> query.ask, query.of, query.within, query.unit, query.weight
@@ -48,12 +48,12 @@ def parse(text: str) -> Query:
     reader = _Reader(text)
     said = reader.word("a query starts with count, table, sum or mean").lower()
     if said not in _asks():
-        raise reader.error(f"“{said}” is not something to ask", _instead(said))
+        raise reader.error(f"“{said}” is not a query", _instead(said))
     parts = _head(reader, said)
     given: set[str] = set()
     while (clause := reader.clause()) is not None:
         if clause in given and clause != "by":
-            raise reader.error(f"“{clause}” stands twice", [("and", "joins conditions")] if clause == "where" else [])
+            raise reader.error(f"“{clause}” is given twice", [("and", "joins conditions")] if clause == "where" else [])
         given.add(clause)
         _CLAUSES[clause](reader, parts)
     if said == "table" and not parts["by"]:
@@ -71,7 +71,7 @@ def parse(text: str) -> Query:
 
 
 def parse_conditions(text: str) -> Conditions:
-    """Conditions alone, in the words that stand behind `where`.
+    """Read conditions alone, in the words that may follow `where`.
 
     >>> from dxprivacy.queries.text.written_names import in_words
     >>> in_words(parse_conditions("(age < 18 or age > 65) and sex in (F, X) and not job=none"))
@@ -85,7 +85,7 @@ def parse_conditions(text: str) -> Conditions:
 
 
 def _head(reader: "_Reader", said: str) -> dict[str, Any]:
-    """What is asked, and of what: the words before all clauses."""
+    """Read the words before all clauses: the kind of query, and its attributes."""
     ask = _ALSO_SAID.get(said, said)
     if ask == Count.ask and said == "count" and reader.take(CountPeople.ask):
         ask = CountPeople.ask
@@ -121,7 +121,7 @@ def _weight(reader: "_Reader", parts: dict[str, Any]) -> None:
 
 
 def _length(name: str) -> Callable[["_Reader", dict[str, Any]], None]:
-    """A number; with its unit on the Earth."""
+    """Return a reader of a length: a number, possibly with its unit on the Earth."""
 
     def read(reader: "_Reader", parts: dict[str, Any]) -> None:
         written, unit = split_length(reader.word(f"{name} of how much?"))
@@ -143,12 +143,12 @@ _CLAUSES: dict[str, Callable[["_Reader", dict[str, Any]], None]] = {
     "width": _length("width"),
     "every": _length("every"),
     "blur": _length("blur"),
-    "weight": _weight,  # no keyword: where a name is expected, it is the attribute `weight`
+    "weight": _weight,  # not a keyword: where a name is expected, it is the attribute `weight`
 }
 
 
 def _ratio(reader: "_Reader", parts: dict[str, Any]) -> None:
-    """`of sum children to count`, `of sum cost to sum area`."""
+    """Read `of sum children to count` or `of sum cost to sum area`."""
     example = [("ratio of sum children to count by region", "")]
     reader.take("of")
     if not reader.take(Sum.ask):
@@ -163,7 +163,7 @@ def _ratio(reader: "_Reader", parts: dict[str, Any]) -> None:
 
 
 def _two(reader: "_Reader", parts: dict[str, Any]) -> None:
-    """`age, income`, or `of age and income`."""
+    """Read `age, income` or `of age and income`."""
     reader.take("of")
     parts["of"] = reader.word(f"{parts['ask']} of what?", keyword=False)
     if not reader.take(",") and not reader.take("and"):
@@ -179,13 +179,13 @@ def _two(reader: "_Reader", parts: dict[str, Any]) -> None:
 
 
 def _quantile(reader: "_Reader", parts: dict[str, Any]) -> None:
-    """`0.9 of income`, `0.25, 0.5, 0.75 of income`."""
+    """Read `0.9 of income` or `0.25, 0.5, 0.75 of income`."""
     example = [("quantile 0.9 of income", ""), ("quantile 0.25, 0.75 of income", "")]
     if reader.peek() == "of":
         raise reader.error("which quantile?", [*example, ("median income", "the one in the middle")])
     levels = [reader.number("which quantile?", example, percent=True)]
     while reader.take(","):
-        levels.append(reader.number("which quantile besides?", example, percent=True))
+        levels.append(reader.number("which further quantile?", example, percent=True))
     reader.take("of")
     parts["of"] = reader.word("a quantile of what?", keyword=False)
     parts["further"]["at"] = tuple(levels)
@@ -203,7 +203,7 @@ _ALSO_SAID = {"table": Count.ask, "histogram": Count.ask, "cumulative": Prefixes
 
 
 def _instead(word: str) -> list[tuple[str, str]]:
-    """What somebody who wrote this word may have wanted."""
+    """Return hints for a word that is not a query: what its author may have meant."""
     if word in ("average", "avg"):
         return [("mean …", "for an average")]
     if word in ("percentile", "percentiles", "quartile", "quartiles"):
@@ -211,7 +211,7 @@ def _instead(word: str) -> list[tuple[str, str]]:
     if word in ("mode", "most"):
         return [('dxp select "most common …"', "a value, chosen"), ("count by …", "all counts")]
     if word in ("max", "min", "maximum", "minimum"):
-        return [("quantile 0.99 of …", f"a {word} hangs on one record; a quantile near the end does not")]
+        return [("quantile 0.99 of …", f"a {word} depends on one record; a quantile near the end does not")]
     if word in ("stddev", "std", "deviation", "stdev"):
         return [("sd …", "a standard deviation")]
     if word in (*KEYWORDS, "of"):
@@ -220,12 +220,12 @@ def _instead(word: str) -> list[tuple[str, str]]:
 
 
 def _asks() -> tuple[str, ...]:
-    """What a query may start with."""
+    """Return the words that a query may start with."""
     return ("count", *_ALSO_SAID, *(ask for ask in ASKS if ask not in (Count.ask, CountPeople.ask)))
 
 
 def read_target(text: str) -> tuple[Fraction, str]:
-    """A target with or without its unit.
+    """Read a target with or without its unit.
 
     >>> read_target("2 m"), read_target("0.5")
     ((Fraction(2, 1), 'm'), (Fraction(1, 2), ''))
@@ -238,7 +238,7 @@ def read_target(text: str) -> tuple[Fraction, str]:
 
 
 def _amount(text: str) -> bool:
-    """A number alone, which a unit may follow."""
+    """Whether the text is only a number, which a unit may follow."""
     return re.fullmatch(r"[0-9.eE+-]+", text) is not None
 
 
@@ -265,7 +265,7 @@ class _Reader:
         return QueryError(what, where=f"query “{self.text}”", hints=hints or [])
 
     def clause(self) -> str | None:
-        """The word that begins the next clause; in quotes it is a name."""
+        """Read the word that begins the next clause, if there is one; a quoted word is a name."""
         if self.at >= len(self.tokens) or self.tokens[self.at][1] or self.tokens[self.at][0] not in _CLAUSES:
             return None
         self.at += 1
@@ -295,7 +295,7 @@ class _Reader:
         return names
 
     def unit(self) -> str:
-        """The word behind a number that is neither a mark nor the beginning of a clause, if there is one."""
+        """Read the unit after a number: a word that is neither a mark nor the start of a clause; else empty."""
         text, quoted = self.tokens[self.at] if self.at < len(self.tokens) else ("", True)
         if quoted or text in (*KEYWORDS, *_CLAUSES) or not text.isalpha():
             return ""

@@ -1,4 +1,4 @@
-"""Selections in words and in JSON, and back.
+"""Read selections from words and from JSON.
 
 most common job | largest sum income by state | median age | quantile 0.9 of income | 4 bins of age/5
 """
@@ -25,7 +25,7 @@ _EXAMPLES = ("most common job", "median age", "quantile 0.9 of income", "4 bins 
 
 
 def parse_pick(text: str) -> Pick:
-    """A selection from words.
+    """Read a selection from words.
 
     >>> parse_pick("quantile 0.9 of income")
     Quantile('quantile 0.9 of income')
@@ -50,11 +50,11 @@ def parse_pick(text: str) -> Pick:
     first = words.split()[0] if words else ""
     close = did_you_mean(first, [form for form, _ in _FORMS])
     hints = close or [(f'"{example}"', "") for example in _EXAMPLES]
-    raise QueryError(f"“{words[:60]}” is not something to choose", hints=hints)
+    raise QueryError(f"“{words[:60]}” is not a selection", hints=hints)
 
 
 def pick_from_dict(data: Mapping[str, Any]) -> Pick:
-    """A selection back from JSON.
+    """Read a selection from JSON.
 
     >>> pick_from_dict({"select": "bins", "of": "age", "bins": 4})
     BinEdges('4 bins of age')
@@ -81,7 +81,7 @@ def _stack(data: Mapping[str, Any]) -> Stack:
 
 def _fraction(text: Any) -> Fraction:
     if not re.fullmatch(r"-?[0-9]{1,60}(/[0-9]{1,60})?", text):
-        raise ValueError("no fraction")
+        raise ValueError("not a fraction")
     return Fraction(text)
 
 

@@ -1,4 +1,4 @@
-"""How names, values and conditions are written in the words of a query, so that reading them gives them again."""
+"""Write names, values and conditions in the words of a query, so that parsing the words gives them back."""
 
 import re
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ from dxprivacy.queries.conditions import AllOf, AnyOf, Compared, Condition, Cond
 from dxprivacy.queries.further_fields import KM
 from dxprivacy.universe.ordering.order import End, Name
 
-# -- Lengths in queries: numbers, or kilometers, meters and miles on the Earth, however they were written --------------
+# -- Lengths in queries: numbers, or kilometers, meters and miles on the Earth -----------------------------------------
 
 
 @dataclass(frozen=True)
 class Length:
-    """A number, of kilometers where a unit was written; `unit` is the one that was."""
+    """A number, in kilometers if a unit was written; `unit` is the unit as written."""
 
     number: Fraction
     unit: str = ""
 
     @classmethod
     def of(cls, written: object, unit: str, name: str) -> "Length":
-        """A length from its number and its unit.
+        """Make a length from a number and a unit.
 
         >>> float(Length.of("40", "miles", "width").number), float(Length.of(500, "m", "width").number)
         (64.37376, 0.5)
@@ -37,12 +37,12 @@ class Length:
         if unit and unit not in KILOMETERS:
             meant = _ALSO_CALLED.get(unit.lower().rstrip("s."), KM)
             hints = [(f"{name} {written} {meant}", f"units on the Earth: {UNITS}")]
-            raise UsageError(f"“{unit[:40]}” is no unit of a {name}", hints=hints)
+            raise UsageError(f"“{unit[:40]}” is not a unit of a {name}", hints=hints)
         return cls(number * KILOMETERS[unit] if unit else number, unit)
 
     @classmethod
     def read(cls, given: object, name: str) -> "Length":
-        """A number, or a text with a number and its unit.
+        """Read a length from a number, or from a text with a number and a unit.
 
         >>> Length.read("40km", "width")
         Length(number=Fraction(40, 1), unit='km')
@@ -54,9 +54,9 @@ _ALSO_CALLED = {"kilometer": "km", "kilometre": "km", "meter": "m", "metre": "m"
 
 
 def in_one_unit(lengths: Mapping[str, Length]) -> dict[str, Any]:
-    """What a query has to say of its lengths: that they are kilometers, if any has a unit.
+    """Return the query field `lengths`: "km" if any length has a unit, else no field.
 
-    One without a unit counts kilometers beside others in these; beside meters or miles nobody knows what it means.
+    A length without a unit is in kilometers if all units are km.  Next to meters or miles it is ambiguous and refused.
     """
     units = {length.unit for length in lengths.values()}
     if units <= {""}:
@@ -65,7 +65,7 @@ def in_one_unit(lengths: Mapping[str, Length]) -> dict[str, Any]:
         if not length.unit and not units <= {"", KM}:
             written = "" if length.number.denominator != 1 else f" {length.number}"
             hints = [(f"{name}{written or ' 5'} {unit}", "") for unit in sorted(units | {KM}) if unit]
-            raise QueryError(f"{name} is a number without its unit, beside one with a unit", hints=hints)
+            raise QueryError(f"{name} is a number without a unit, next to one with a unit", hints=hints)
     return {"lengths": KM}
 
 
@@ -74,13 +74,13 @@ def in_one_unit(lengths: Mapping[str, Length]) -> dict[str, Any]:
 
 KEYWORDS = ("by", "where", "within", "and")
 BARE = re.compile(r"""(?:\[[^\]]*\]|[^\s=|,'"])+""")
-_MARKS = re.compile("[<>!()]")  # what tells conditions made of others
+_MARKS = re.compile("[<>!()]")  # signs and brackets of composed conditions
 _LOGIC = ("not", "or", "in")
 _BRACKETS = re.compile(r"\[[^\]]*\]")
 
 
 def in_words(where: Conditions, instead: Mapping[int, str] | None = None) -> str:
-    """Conditions, joined; `instead` has other words for some of them, by their place."""
+    """Write conditions joined by `and`; `instead` has other words for some of them, by position."""
     known = instead or {}
     words = [known.get(k) or named_condition(name, wanted) for k, (name, wanted) in enumerate(where)]
     if len(where) > 1:
@@ -89,7 +89,7 @@ def in_words(where: Conditions, instead: Mapping[int, str] | None = None) -> str
 
 
 def named_condition(name: str, wanted: Condition) -> str:
-    """A condition with the name that it is about.
+    """Write a condition with the name of its attribute.
 
     >>> named_condition("age", AnyOf((Compared("<", Fraction(18)), Not((Fraction(0), Fraction(65))))))
     'age<18 or not age=0..65'
@@ -100,7 +100,7 @@ def named_condition(name: str, wanted: Condition) -> str:
 
 
 def _inner(name: str, wanted: Condition) -> str:
-    """The same inside of another one, where more has to stand in quotes."""
+    """Write a condition inside another one, where more has to be quoted."""
     match wanted:
         case Compared(sign, end):
             return f"{quoted(name, logic=True)}{sign}{end_text(end)}"
@@ -117,13 +117,13 @@ def _inner(name: str, wanted: Condition) -> str:
 
 
 def _condition_name(name: str) -> str:
-    """In quotes also where it would be read as a part of a comparison, or as the word that denies one."""
+    """Quote a name also if it would be read as a part of a comparison, or as `not`."""
     read_otherwise = name.startswith("(") or name.endswith(("<", ">", "!")) or name == "not"
     return quoted(name, logic=read_otherwise)
 
 
 def write_condition(c: Plain, *, logic: bool = False) -> str:
-    """What stands behind the equals sign; `logic`: inside of another condition.
+    """Write the text after the equals sign; `logic`: inside another condition.
 
     >>> write_condition(("New Jersey", "Utah")), write_condition((Fraction(18), Fraction(65)))
     ("'New Jersey'|Utah", '18..65')
@@ -135,14 +135,14 @@ def write_condition(c: Plain, *, logic: bool = False) -> str:
 
 
 def end_text(end: End) -> str:
-    """An end of a range, or what is compared with."""
+    """Write an end of a range or of a comparison."""
     if isinstance(end, Name):
         return quoted(end.text, dots=True)
     return end.isoformat() if isinstance(end, date) else number_text(Fraction(end))
 
 
 def quoted(text: str, *, dots: bool = False, logic: bool = False) -> str:
-    """A name or value as one word: in quotes where it is several, or would be read as something else."""
+    """Write a name or value as one word, quoted if it would be read as several words or as something else."""
     bare = BARE.fullmatch(text) and text not in (*KEYWORDS, "of") and not (dots and ".." in text)
     if logic and (_MARKS.search(text) or text in _LOGIC):
         bare = None

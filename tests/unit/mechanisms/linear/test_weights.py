@@ -140,7 +140,7 @@ def test_a_weight_without_a_number_or_given_twice_is_refused():
     with pytest.raises(QueryError, match="weight of how much"):
         parse("count weight")
     assert parse("count weight 2 within 10") == parse("count within 10 weight 2")
-    with pytest.raises(QueryError, match="stands twice"):
+    with pytest.raises(QueryError, match="is given twice"):
         parse("count weight 2 within 10 weight 3")
     with pytest.raises(QueryError, match="given twice"):
         read_queries(AskFile.parse('[[query]]\ntext = "count weight 2"\nweight = 3\n'))
