@@ -119,7 +119,7 @@ DEPLOYMENT = FileKind.beginning("entry for a registry", rb"# made by dxprivacy: 
 GEOJSON = FileKind.beginning("map", rb'\{\s*"type":\s*"FeatureCollection",\s*"generator":\s*"dxprivacy"')
 PAGE = FileKind.beginning("page", rb'<!DOCTYPE html>.{0,400}<meta name="generator" content="dxprivacy">')
 MANUAL = FileKind.beginning("manual page", rb'\.\\" made by dxprivacy\n')
-POLICY = FileKind.beginning("policy", rb"# How far may answers tell any two records apart\?")
+POLICY = FileKind.beginning("policy", rb"# How distinguishable may answers make any two records\?")
 PICTURES = {
     ".png": FileKind.beginning("picture", rb"\x89PNG\r\n\x1a\n.{0,64}tEXtSoftware\x00dxprivacy"),
     ".svg": FileKind.beginning("picture", rb'<svg data-from="dxprivacy"'),

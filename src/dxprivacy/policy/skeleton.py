@@ -44,7 +44,7 @@ OPEN = "…"
 """The placeholder that a person must replace; a policy that still contains it is refused."""
 
 _HEAD = """\
-# How far may answers tell any two records apart?  Fill in every “…”, and remove what you do not publish.
+# How distinguishable may answers make any two records?  Fill in every “…”, and remove what you do not publish.
 # docs/policy.md explains every key; dxp check explains what the finished file means.
 {types}title = "{title}"
 dataset = "{dataset}"
