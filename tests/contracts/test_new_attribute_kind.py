@@ -307,5 +307,5 @@ def test_places_that_are_not_the_values_are_refused():
     class Thirteen(Months):
         listed = 13
 
-    with pytest.raises(PolicyError, match="entries have other places"):
+    with pytest.raises(PolicyError, match="the places of entries do not match"):
         Thirteen(name="born")
