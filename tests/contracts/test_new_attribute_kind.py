@@ -295,7 +295,7 @@ def test_a_name_that_is_taken_is_refused():
         kind = ""
 
     assert attribute_kinds.register(Months) is Months
-    for kind, what in ((Other, "is called “months” already"), (Nameless, "needs a kind"), (Attribute, "answers all")):
+    for kind, what in ((Other, "is called “months” already"), (Nameless, "needs a kind"), (Attribute, "implements")):
         with pytest.raises(UsageError, match=what):
             attribute_kinds.register(kind)
     for taken in ("months", "values", "epsilon", "step"):
