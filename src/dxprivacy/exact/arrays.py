@@ -60,7 +60,7 @@ def numbers_only() -> Iterator[None]:
 
 
 def _no_number() -> NotCertified:
-    return NotCertified("a loss or a distance is no number", hints=["this is a bug: please report it"])
+    return NotCertified("a loss or a distance is not a number", hints=["this is a bug: please report it"])
 
 
 # -- Fast copies of frozen values with changed fields ------------------------------------------------------------------

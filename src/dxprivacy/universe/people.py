@@ -54,7 +54,7 @@ class People:
             raise PolicyError("a person's key is one column or several different ones", hints=['key = "patient"'])
         if type(self.max_rows) is not int or not 1 <= self.max_rows <= MOST_ROWS_EACH:
             what = f"max_rows is {self.max_rows}; of each person 1 to {MOST_ROWS_EACH:,} rows can be kept"
-            raise PolicyError(what, hints=[("max_rows = 10", "so many rows of each person count, at most")])
+            raise PolicyError(what, hints=[("max_rows = 10", "at most this many rows of each person count")])
         if self.no_key not in (ONE, OWN):
             raise PolicyError(f"no_key is {self.no_key!r}", hints=[f'no_key = "{ONE}"', f'no_key = "{OWN}"'])
         most = self.max_people

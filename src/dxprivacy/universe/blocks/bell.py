@@ -20,7 +20,7 @@ from dxprivacy.universe.blocks.soft_tables import SoftTable
 from dxprivacy.universe.plane import Plane
 
 MOST_ROWS = 200_000
-_MOST_TABLE = 20_000_000  # groups beside times values
+_MOST_TABLE = 20_000_000  # groups of other attributes x values
 
 
 @dataclass(frozen=True, eq=False)
