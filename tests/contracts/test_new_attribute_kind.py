@@ -295,7 +295,7 @@ def test_a_name_that_is_taken_is_refused():
         kind = ""
 
     assert attribute_kinds.register(Months) is Months
-    for kind, what in ((Other, "is called “months” already"), (Nameless, "needs a kind"), (Attribute, "answers all")):
+    for kind, what in ((Other, "is called “months” already"), (Nameless, "needs a kind"), (Attribute, "implements")):
         with pytest.raises(UsageError, match=what):
             attribute_kinds.register(kind)
     for taken in ("months", "values", "epsilon", "step"):
@@ -307,5 +307,5 @@ def test_places_that_are_not_the_values_are_refused():
     class Thirteen(Months):
         listed = 13
 
-    with pytest.raises(PolicyError, match="entries have other places"):
+    with pytest.raises(PolicyError, match="the places of entries do not match"):
         Thirteen(name="born")

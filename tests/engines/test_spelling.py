@@ -165,7 +165,7 @@ def test_every_letter_is_folded_by_the_engine_as_by_python(tmp_path):
 @pytest.mark.parametrize(
     ("spelling", "values", "words"),
     [
-        (Spelling(fold_case=True), ("M", "m"), "'M' and 'm', which fold_case takes for the same"),
+        (Spelling(fold_case=True), ("M", "m"), "'M' and 'm', which are the same under fold_case"),
         (Spelling(trim=True), ("M ", "F"), "lists 'M ', and trim leaves out"),
         (Spelling(aliases=(("M", "F"),)), ("M", "F"), "alias 'F' of 'M' is listed itself"),
         (Spelling(aliases=(("M", "x"), ("F", "x"))), ("M", "F"), "alias 'x' of 'F' is taken for 'M' already"),
@@ -230,7 +230,7 @@ def test_two_versions_have_every_pair_that_some_entry_is_read_as(seed):
 
 def test_was_and_a_spelling_cannot_be_carried_in_one_step():
     old, new = Values(name="x", values=("a",)), Values(name="x", values=("b",), spelling=Spelling(trim=True))
-    with pytest.raises(PolicyError, match="was cannot be carried out"):
+    with pytest.raises(PolicyError, match="was cannot be combined with"):
         relate(old, new, Recoding({"b": ("a",)}))
 
 

@@ -150,7 +150,7 @@ def test_a_ledger_alone_does_not_know_where_the_table_lies(policy, data, tmp_pat
         ('[people.table]\ndata = "patients.csv"\nkey = "id"\n', "", "there is no table of people"),
         ('from = "person"', 'from = "somebody"', "from is “person” or “row”"),
         ('column = "year"', 'column = "id"', "reads id, which is the key of people"),
-        ('[attributes.ward]\nvalues = ["A", "B"]\nepsilon = 1.0\n', "", "the rows tell others"),
+        ('[attributes.ward]\nvalues = ["A", "B"]\nepsilon = 1.0\n', "", "and the rows the others"),
     ],
 )
 def test_what_makes_no_sense_is_refused(old, new, words):

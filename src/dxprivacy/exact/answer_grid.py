@@ -1,7 +1,7 @@
-"""From exact numbers to whole ones: the grid on which answers are integers.
+"""The grid on which answers are integers, and the conversion of exact numbers to it.
 
-A query's numbers become `A * unit`, A integer.  Decimals and whole numbers fit exactly; anything finer is rounded
-once, without looking at data, and the rounding error per record is known.
+A query's numbers become `A * unit` with an integer matrix A.  Decimals and integers fit exactly; finer numbers are
+rounded once, independently of the data, and the rounding error per record is known.
 """
 
 import math
@@ -16,12 +16,12 @@ from dxprivacy.errors import QueryError, TooLarge
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.rounding import common_tick
 
-# -- Numbers at even steps, of which there may be millions: known by their first one, never listed ---------------------
+# -- Evenly spaced numbers, of which there may be millions: never listed -----------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Evenly(Sequence[Fraction]):
-    """`n` numbers from `first` on, each by a positive `step` above the one before.
+    """The `n` numbers from `first` on, in positive steps of `step`.
 
     >>> ages = Evenly(Fraction(18), Fraction(1), 3)
     >>> [str(x) for x in ages], ages == (18, 19, 20), ends_of(ages) == (18, 20)
@@ -40,7 +40,7 @@ class Evenly(Sequence[Fraction]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Fraction, ...]: ...
     def __getitem__(self, index: int | slice) -> Fraction | tuple[Fraction, ...]:
-        """One of them, or several."""
+        """Return one of the numbers, or a tuple of several."""
         at = range(self.n)[index]
         return tuple(self._at(k) for k in at) if isinstance(at, range) else self._at(at)
 
@@ -60,30 +60,30 @@ class Evenly(Sequence[Fraction]):
         return hash((self.first, self.n))
 
     def below(self, number: Fraction) -> int:
-        """How many of them lie below a number."""
+        """Return how many of them are below a number."""
         return min(max(-((self.first - number) // self.step), 0), self.n)
 
 
 def ends_of(numbers: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
-    """The least and the largest of some numbers."""
+    """Return the smallest and the largest of some numbers."""
     if isinstance(numbers, Evenly):
         return numbers[0], numbers[-1]
     return min(numbers), max(numbers)
 
 
-# -- From exact numbers to whole ones ----------------------------------------------------------------------------------
+# -- From exact numbers to integers ------------------------------------------------------------------------------------
 
 
-EXACT_BITS = 40  # numbers up to here keep their exact grid
-ROUNDED_BITS = 31  # otherwise this many bits: rounding is far below any noise, and n may reach 2^30
-_MOST_BITS = 900  # of numbers as large or as small as we work with
+EXACT_BITS = 40  # integers of up to this many bits keep their exact grid
+ROUNDED_BITS = 31  # otherwise, rounded to this many bits: far below any noise, and n may reach 2^30
+_MOST_BITS = 900  # numbers must be between 2^-900 and 2^900
 _BEYOND = 1 << _MOST_BITS
-_SHARED_BITS = 8  # rows that lose no more of them share a grid
+_SHARED_BITS = 8  # rows that lose at most this many bits share a grid
 
 
 @dataclass(frozen=True)
 class AnswerGrid:
-    """Whole numbers `whole` with `value = whole * unit`, each off by at most `bias`."""
+    """Integers `whole` with `value = whole * unit`, each off by at most `bias`."""
 
     whole: Ints
     unit: Fraction
@@ -91,7 +91,7 @@ class AnswerGrid:
 
 
 def to_grid(numbers: Sequence[Fraction]) -> AnswerGrid:
-    """The coarsest grid that holds all numbers, or a rounded one if that would need too many bits.
+    """Return the coarsest grid that contains all numbers, or a rounded one if it would need too many bits.
 
     >>> to_grid([Fraction(1, 2), Fraction(3), Fraction(0)]).whole.tolist()
     [1, 6, 0]
@@ -110,7 +110,7 @@ def to_grid(numbers: Sequence[Fraction]) -> AnswerGrid:
 
 
 def shifted_grid(numbers: Sequence[Fraction], center: Fraction, behind: Sequence[Fraction]) -> AnswerGrid:
-    """The grid of all numbers less `center`, and of some more behind them as they are.
+    """Return the grid of all numbers minus `center`, followed by the unchanged numbers `behind`.
 
     >>> shifted_grid([Fraction(1), Fraction(2)], Fraction(3, 2), [Fraction(0)]).whole.tolist()
     [-1, 1, 0]
@@ -118,7 +118,7 @@ def shifted_grid(numbers: Sequence[Fraction], center: Fraction, behind: Sequence
     if isinstance(numbers, Evenly):
         first, last = numbers[0] - center, numbers[-1] - center
         steps = [numbers.step] if len(numbers) > 1 else []
-        unit = common_tick([first, *steps, *behind])  # what divides the first and a step divides all
+        unit = common_tick([first, *steps, *behind])  # a divisor of the first number and the step divides all
         if unit and max(abs(first), abs(last), *map(abs, behind)) / unit < 1 << EXACT_BITS:
             along = np.arange(len(numbers), dtype=np.int64) * int(numbers.step / unit if steps else 0) + int(
                 first / unit
@@ -129,11 +129,10 @@ def shifted_grid(numbers: Sequence[Fraction], center: Fraction, behind: Sequence
 
 
 def grid_of_rows(rows: Sequence[Floats]) -> list[tuple[int, int, AnswerGrid]]:
-    """Grids for rows of very different sizes: which rows (from, to), and their numbers, one row after another.
+    """Return grids for rows of very different sizes: ranges of rows (from, to), and their numbers, row by row.
 
-    One grid where it holds all of them exactly, or where none loses more than a few bits by it.  Otherwise rows that
-    are much smaller than others get a finer one of their own: what is rounding to one row may be all there is to
-    another.
+    There is one grid if it contains all numbers exactly, or if no row loses more than a few bits.  Otherwise rows that
+    are much smaller than others get a finer grid, because the rounding error of a large row may exceed a small row.
 
     >>> [(a, b, g.whole.tolist()) for a, b, g in grid_of_rows([np.array([1e6, 0.1]), np.array([2e-6, 4e-6])])]
     [(0, 1, [2048000000, 205]), (1, 2, [562949953, 1125899907])]
@@ -167,7 +166,7 @@ def _joined(rows: Sequence[Floats]) -> Floats:
 
 
 def _top(numbers: Floats) -> int | None:
-    """The largest absolute value lies below 2^top; None where all are 0."""
+    """Return top such that the largest absolute value is below 2^top; None if all are 0."""
     if numbers.size and not np.isfinite(numbers).all():
         raise QueryError("a query's numbers must be finite: no NaN, no infinity")
     largest = float(np.abs(numbers).max(initial=0.0))
@@ -180,7 +179,7 @@ def _top(numbers: Floats) -> int | None:
 
 
 def _exact_grid(numbers: Floats) -> AnswerGrid | None:
-    """A grid that holds all numbers as they are, if it does with few enough bits."""
+    """Return a grid that contains all numbers exactly with few enough bits; None if there is none."""
     top = _top(numbers)
     if top is None:
         return AnswerGrid(np.zeros(numbers.shape, dtype=np.int64), Fraction(1), Fraction(0))
@@ -188,7 +187,7 @@ def _exact_grid(numbers: Floats) -> AnswerGrid | None:
         if top + bits > EXACT_BITS:
             continue
         scaled = np.ldexp(numbers, bits)
-        # Scaled back too: what is far below the largest vanishes when it is scaled down, and 0 is whole.
+        # Also compare after scaling back: tiny numbers underflow to 0 when scaled down, and 0 is an integer.
         if (scaled == np.rint(scaled)).all() and (np.ldexp(scaled, -bits) == numbers).all():
             whole = scaled.astype(np.int64)
             shared = int(np.gcd.reduce(np.abs(whole), axis=None))
@@ -203,7 +202,7 @@ def _rounded_grid(numbers: Floats, top: int | None) -> AnswerGrid:
 
 
 def require_room(largest: int, records: int, *, where: str) -> None:
-    """Refuse, from public numbers, what could leave 64-bit integers; two bits are kept for the noise."""
+    """Raise TooLarge if sums could exceed 64 bits (two bits are reserved for noise); uses public numbers only."""
     if largest * max(records, 1) >= 1 << 61:
         raise TooLarge(
             f"{records:,} records with numbers up to {largest:,} on the grid do not fit into 64 bits",
@@ -212,12 +211,12 @@ def require_room(largest: int, records: int, *, where: str) -> None:
         )
 
 
-LARGEST_SCORE = 1 << 52  # the exact samplers compute with whole numbers below 2^53
-MOST_EXPONENT = 2.0**49  # of a score over 2c, and theirs are exact up to 2^50
+LARGEST_SCORE = 1 << 52  # the exact samplers compute with integers below 2^53
+MOST_EXPONENT = 2.0**49  # the largest score / (2 c); the samplers are exact up to 2^50
 
 
 def fits_scores(largest: int, scale: float) -> bool:
-    """Whether scores up to `largest`, a public number, can be chosen among exactly at a scale; 0 takes the best.
+    """Return whether a selection at this scale is exactly sampled for scores up to `largest`; scale 0 takes the best.
 
     >>> fits_scores(1000, 0.5), fits_scores(1 << 52, 0.5), fits_scores(1 << 51, 0.5)
     (True, False, False)

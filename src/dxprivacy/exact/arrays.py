@@ -1,4 +1,4 @@
-"""Names for the arrays that we pass around."""
+"""Types of arrays, and helpers for read-only arrays, NaN checks and frozen values."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ A = TypeVar("A", bound="np.ndarray[Any, Any]")
 
 
 def read_only(array: A) -> A:
-    """The same numbers, which nobody changes by mistake: what was certified for them stays true.
+    """Return a read-only view, so that what was certified for the numbers stays true.
 
     >>> read_only(np.zeros(2)).flags.writeable
     False
@@ -30,16 +30,16 @@ def read_only(array: A) -> A:
     return view
 
 
-# -- Nothing that is no number may pass for a small one ----------------------------------------------------------------
-# `max(0.0, nan)` is 0.0, and so a loss of "infinitely often nothing" once became a guarantee of ε = 0.  Where numbers
-# decide about privacy, an operation that gives no number is an error, and the largest of several is taken by `highest`.
+# -- NaN must never count as a small number ----------------------------------------------------------------------------
+# `max(0.0, nan)` is 0.0; in this way, a loss of "infinity times 0" once became a guarantee of ε = 0.  In code that
+# decides about privacy, an operation that gives NaN is an error, and `highest` computes the largest of several numbers.
 
 
 Value = TypeVar("Value", bound=Exact)
 
 
 def highest(*values: Value) -> Value:
-    """The largest; none of them may be no number.
+    """Return the largest value; raise NotCertified if any of them is NaN.
 
     >>> highest(1.0, 2.5)
     2.5
@@ -51,7 +51,7 @@ def highest(*values: Value) -> Value:
 
 @contextmanager
 def numbers_only() -> Iterator[None]:
-    """Within it, 0 times infinity, infinity less infinity and their kin stop the calculation."""
+    """Raise NotCertified for array operations in this context that give NaN, such as 0 times infinity."""
     try:
         with np.errstate(invalid="raise"):
             yield
@@ -60,19 +60,19 @@ def numbers_only() -> Iterator[None]:
 
 
 def _no_number() -> NotCertified:
-    return NotCertified("a loss or a distance is no number", hints=["this is a bug: please report it"])
+    return NotCertified("a loss or a distance is not a number", hints=["this is a bug: please report it"])
 
 
-# -- Frozen values that differ in few fields, by the hundred thousand --------------------------------------------------
+# -- Fast copies of frozen values with changed fields ------------------------------------------------------------------
 
 
 V = TypeVar("V")
 
 
 def changed(value: V, **fields: Any) -> V:
-    """The same frozen value with other fields; `dataclasses.replace` calls the constructor, ten times as slow.
+    """Copy a frozen value with some fields changed, ten times as fast as `dataclasses.replace`.
 
-    For plain values only: nothing is checked, and nothing remembered may depend on the fields.
+    For plain values only: nothing is checked, and no cached property may depend on the fields.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def changed(value: V, **fields: Any) -> V:
     """
     other = object.__new__(type(value))
     kind: Any = type(value)
-    for name in _names(kind):  # one by one: a dictionary as a whole would take three times the memory
+    for name in _names(kind):  # one by one, because copying the dictionary takes three times the memory
         _put(other, name, fields[name] if name in fields else getattr(value, name))
     return other
 

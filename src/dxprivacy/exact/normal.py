@@ -1,7 +1,7 @@
-"""The normal distribution in whole steps: how much of a bell lies below an edge, the same on every machine.
+"""The normal distribution function in integer steps, with the same result on every machine.
 
-`STEPS` steps are the whole bell, and `below(z)` is the whole number of steps nearest to what lies below z standard
-deviations.  Floats find it; where they come too near to the middle between two numbers, integers decide.
+`STEPS` steps are probability 1, and `below(z)` is the probability below z standard deviations, rounded to the nearest
+step.  Floats compute it; if they are too close to the middle between two steps, integer arithmetic decides.
 """
 
 import math
@@ -16,18 +16,18 @@ from dxprivacy.exact.arrays import Floats, Ints
 BITS = 30
 STEPS = 1 << BITS
 FARTHEST = 7
-"""Standard deviations beyond which nothing is left: there lies less than 2^-39 of the bell, half a step is 2^-31."""
+"""Standard deviations beyond which the tail rounds to 0: its probability is below 2^-39, and half a step is 2^-31."""
 NEAR = FARTHEST + 1
-"""Standard deviations within which floats are asked at all."""
+"""Standard deviations within which floats are used at all."""
 SLOPE = Fraction(797884560802865356, 10**18)
-"""Not less than sqrt(2 / pi): how fast bells that move apart begin to differ."""
+"""An upper bound on sqrt(2 / pi): the initial rate at which the L1 distance of two shifted bells grows."""
 
 _WORKING = 192  # bits: terms grow to e^(z^2 / 2) < 2^36 before they shrink
-_UNSURE = 1e-12  # more than floats err by, roundings of z included where these are below 2^-44
+_UNSURE = 1e-12  # exceeds the error of floats, including an error of z below 2^-44
 
 
 def below(z: Fraction) -> int:
-    """How many steps lie below z.
+    """Return the number of steps below z.
 
     >>> below(Fraction(0)) * 2 == STEPS, below(Fraction(-7)), below(Fraction(8)) == STEPS
     (True, 0, True)
@@ -49,7 +49,7 @@ def below(z: Fraction) -> int:
 
 
 def all_below(z: Floats, exactly: Callable[[int, int], Fraction]) -> Ints:
-    """The same for many numbers, given as floats within 2^-44 of what `exactly` says of a line and a place in it."""
+    """Return the number of steps below many numbers; `exactly(row, column)` is the exact value, within 2^-44 of z."""
     from scipy.special import ndtr
 
     near: Floats = ndtr(z) * STEPS
@@ -63,10 +63,10 @@ def all_below(z: Floats, exactly: Callable[[int, int], Fraction]) -> Ints:
 
 
 def apart_at_most(distance: Fraction) -> Fraction:
-    """Not less than how much two bells differ whose middles are so many standard deviations apart, 2 for all.
+    """Bound the L1 distance (at most 2) of two normal densities whose means are `distance` standard deviations apart.
 
-    2 (2 Phi(x / 2) - 1) = sqrt(2 / pi) (x - x^3 / 24 + x^5 / 640 - ...): its parts that end with a plus are above it
-    where parts fall, which they do as far as x = 2; beyond, it is below its tangent there, and below 2.
+    2 (2 Phi(x / 2) - 1) = sqrt(2 / pi) (x - x^3 / 24 + x^5 / 640 - ...).  Partial sums that end with a plus are above
+    it if terms decrease, which they do up to x = 2; beyond, it is below its tangent there, and below 2.
 
     >>> round(float(apart_at_most(Fraction(1))), 6), float(apart_at_most(Fraction(9)))
     (0.76585, 2.0)
@@ -79,7 +79,7 @@ def apart_at_most(distance: Fraction) -> Fraction:
 
 @lru_cache(maxsize=1)
 def _root_of_two_pi() -> int:
-    """sqrt(2 pi) in the working bits, by Machin's formula."""
+    """Return sqrt(2 pi) in the working precision, by Machin's formula."""
     extra = 32
     one = 1 << 2 * _WORKING + extra
     pi = 4 * (4 * _arctangent(5, one) - _arctangent(239, one)) >> extra
@@ -87,7 +87,7 @@ def _root_of_two_pi() -> int:
 
 
 def _arctangent(of: int, one: int) -> int:
-    """arctan(1 / of)."""
+    """Return arctan(1 / of) in units of 1 / one."""
     power, total, n = one // of, 0, 1
     while power:
         total += power // n if n % 4 == 1 else -(power // n)

@@ -1,6 +1,6 @@
-"""Exact numbers: how they come in, and how they leave towards the safe side.
+"""Exact numbers: parse them exactly, and round them in the safe direction.
 
-Distances round down and costs round up.  Every function here that rounds says in which direction.
+Distances are rounded down and costs are rounded up.  Every function here that rounds states the direction.
 """
 
 import math
@@ -25,7 +25,7 @@ Number: TypeAlias = int | float | str | Decimal | Fraction
 
 
 def exact(value: object, *, what: str = "number", allow_infinite: bool = False) -> Exact:
-    """The exact value of what was written; a float counts as the decimal that it prints as.
+    """Return the exact value of a number as written; a float counts as the decimal that it prints as.
 
     `0.1` means one tenth, as in a policy file, not the binary number next to it.
 
@@ -54,14 +54,14 @@ def exact(value: object, *, what: str = "number", allow_infinite: bool = False) 
 
 
 def _plain(text: str) -> str:
-    """`Decimal` also takes 1_000 and the digits of other scripts, which nothing that reads our files should have to."""
+    """Return a text; raise InvalidOperation for 1_000 and non-ASCII digits, which `Decimal` would accept."""
     if "_" in text or not text.isascii():
         raise InvalidOperation
     return text
 
 
 def written_fraction(text: object) -> Fraction:
-    """A fraction from a file, as `str` writes one: no exponents, which could name numbers without end.
+    """Parse a fraction as `str` writes it; exponents are refused, because they could name huge numbers.
 
     >>> written_fraction("-3/4")
     Fraction(-3, 4)
@@ -72,7 +72,7 @@ def written_fraction(text: object) -> Fraction:
 
 
 def in_range(value: Fraction, *, what: str = "number") -> Fraction:
-    """Refuse sizes whose float64 stand-ins could overflow or vanish somewhere on the way.
+    """Return a number; raise UsageError if its float64 computations could overflow or underflow.
 
     >>> in_range(Fraction(1, 10))
     Fraction(1, 10)
@@ -85,7 +85,7 @@ def in_range(value: Fraction, *, what: str = "number") -> Fraction:
 
 
 def parse_epsilon(value: object, *, what: str = "epsilon") -> Exact:
-    """A privacy budget: a non-negative number, or infinity for public.
+    """Parse an ε: a nonnegative number, or infinity for public.
 
     >>> parse_epsilon("inf"), parse_epsilon("0.5")
     (inf, Fraction(1, 2))
@@ -97,7 +97,7 @@ def parse_epsilon(value: object, *, what: str = "epsilon") -> Exact:
 
 
 def round_up(value: Exact) -> float:
-    """The least float64 that is not below `value`.
+    """Return the smallest float64 that is at least `value`.
 
     >>> Fraction(round_up(Fraction(1, 3))) >= Fraction(1, 3)
     True
@@ -109,9 +109,9 @@ def round_up(value: Exact) -> float:
 
 
 def shortened_up(value: Exact) -> Exact:
-    """The same number; rounded up, by less than 2^-512, where it has so many digits that nobody could print them.
+    """Return the number, rounded up by less than 2^-512 if it has too many digits to print.
 
-    Sums over hundreds of scales have denominators of thousands of digits.
+    Sums over hundreds of scales can have denominators of thousands of digits.
 
     >>> shortened_up(Fraction(1, 3)), shortened_up(Fraction(3**2000 - 1, 3**2000))
     (Fraction(1, 3), Fraction(1, 1))
@@ -122,7 +122,7 @@ def shortened_up(value: Exact) -> Exact:
 
 
 def round_down(value: Exact) -> float:
-    """The largest float64 that is not above `value`."""
+    """Return the largest float64 that is at most `value`."""
     nearest = float(value)
     if value == math.inf or (nearest != math.inf and Fraction(nearest) <= value):
         return nearest
@@ -130,7 +130,7 @@ def round_down(value: Exact) -> float:
 
 
 def common_tick(numbers: Iterable[Fraction]) -> Fraction:
-    """The largest number of which all given ones are whole multiples (0 if all are 0).
+    """Return the largest number of which all given ones are integer multiples (0 if all are 0).
 
     >>> common_tick([Fraction(1, 2), Fraction(1, 3)])
     Fraction(1, 6)
@@ -146,7 +146,7 @@ def common_tick(numbers: Iterable[Fraction]) -> Fraction:
 
 
 def number_text(number: Fraction) -> str:
-    """A fraction as a decimal where it is one.
+    """Return a fraction as a decimal if it is one, else as a quotient.
 
     >>> [number_text(Fraction(x)) for x in ("1/4", "10", "1/3", "-1/2")]
     ['0.25', '10', '1/3', '-0.5']
@@ -165,7 +165,7 @@ def number_text(number: Fraction) -> str:
 
 
 def finite(x: float) -> float | None:
-    """A number as JSON can hold it: infinite ones as nothing.
+    """Return a number for JSON: None if it is not finite.
 
     >>> finite(1.5), finite(float("inf"))
     (1.5, None)
@@ -174,7 +174,7 @@ def finite(x: float) -> float | None:
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is a whole number: of Python or numpy, and no yes or no.
+    """Return whether a value is an integer of Python or numpy; a bool is not.
 
     >>> is_whole(3), is_whole(3.0), is_whole(True)
     (True, False, False)
@@ -182,18 +182,18 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-# -- Lengths on the Earth: a number with its unit, exactly in kilometers, in policies and in queries alike -------------
+# -- Lengths on the Earth: a number with its unit, converted exactly to kilometers, in policies and queries ------------
 
 
 MILE = Fraction("1.609344")
 KILOMETERS = {"km": Fraction(1), "m": Fraction(1, 1000), "mi": MILE, "mile": MILE, "miles": MILE}
 UNITS = "km, m, miles"
-"""How the units are called where they are listed."""
+"""The names of the units for lists in messages."""
 _LENGTH = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([^\W\d_]*)")
 
 
 def split_length(text: str) -> tuple[str, str]:
-    """The number and the unit of a length; all of it is the number where it does not look like one.
+    """Split a length into its number and unit; a text that does not look like a length is returned as the number.
 
     >>> split_length("40km"), split_length("2.5 miles"), split_length("40"), split_length("1e2m"), split_length("1/2")
     (('40', 'km'), ('2.5', 'miles'), ('40', ''), ('1e2', 'm'), ('1/2', ''))

@@ -1,4 +1,4 @@
-"""Optimizers: arrays in, arrays out; no policies, no words.
+"""Optimizers on plain arrays: they know no policies and write no text.
 
 In reading order: `deadline`, `pair_constraints`, `barrier`, `objectives`, `biased`, `strategies`, `tables`, `k_norm`,
 `variable_symmetry`.

@@ -1,10 +1,10 @@
-"""The least noise: minimize the loss of w = 1/s under `sum_k w_k |A_ki - A_kj| <= limit(i, j)`, which is convex.
+"""Minimize an error objective of w = 1/scale under `sum_k w_k |A_ki - A_kj| <= limit(i, j)`: a convex problem.
 
-The loss is sum_k a_k w_k^-p (p = 2: squared error, p = 1: absolute error) or -sum_k a_k log w_k (p = 0: the geometric
-mean).  A primal-dual method (a barrier where that gets stuck) solves it on few pairs at a time; pairs that it violates
-are added until none is left.  Any non-negative multipliers of the pairs give a lower bound on the loss, so
-every answer comes with its distance from the optimum, whatever the solver did.  What it returns is a proposal: scaled
-to keep every pair in floats, and certified by nobody here.
+The objective is sum_k a_k w_k^-p (p = 2: squared error, p = 1: absolute error) or -sum_k a_k log w_k (p = 0: the
+geometric mean).  A primal-dual interior-point method (or a barrier method, if that stalls) solves it for few pairs at a
+time; violated pairs are added until there are none (constraint generation).  Any nonnegative multipliers of the pairs
+give a lower bound on the objective by weak duality.  So every result comes with a valid gap, whatever the solver did.
+The result is a proposal: it keeps every pair in floats, and is certified elsewhere.
 """
 
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ _ALIKE = 1e-5
 _PRIMAL_DUAL = 120
 _LATE = 15  # steps without progress
 _MANY_ENTRIES = 50_000
-_THIN = 0.05  # of all entries, at most: then products without zeros are faster
+_THIN = 0.05  # largest fraction of nonzero entries for which sparse products are used
 
 Rows = Any  # an array, or a sparse one of scipy's, which has no types
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The best w found, its loss, and a lower bound on the loss of any other."""
+    """The best w found, its objective (`loss`), and a lower bound on the objective of any feasible w."""
 
     w: Floats
     loss: float
@@ -40,12 +40,12 @@ class Optimum:
 
 
 def loss_of(w: Floats, a: Floats, p: int) -> float:
-    """The loss that is minimized."""
+    """Return the objective that is minimized."""
     return float(-(a @ np.log(w))) if p == 0 else float(a @ w**-p)
 
 
 def lower_bound(rows: Rows, multipliers: Floats, a: Floats, p: int) -> float:
-    """Not above the loss of any w with `rows @ w <= 1`: weak duality, for any multipliers of at least 0."""
+    """Return a lower bound on the objective of any w with `rows @ w <= 1` (weak duality), for multipliers >= 0."""
     total = float(multipliers.sum())
     if not total > 0:
         return -np.inf
@@ -60,10 +60,10 @@ def lower_bound(rows: Rows, multipliers: Floats, a: Floats, p: int) -> float:
 def optimize(
     pairs: Pairs, a: Floats, p: int, caps: Floats, *, tolerance: float = 1e-9, watch: Watch | None = None
 ) -> Optimum:
-    """Minimize the loss; `caps` are upper bounds on w, infinite where there are none.
+    """Minimize the objective; `caps` are upper bounds on w, infinite if there are none.
 
-    Every variable must be limited, by a pair or by its cap, and every `a` positive.  Where the time is up, the best w
-    so far comes back, with its gap.
+    Every variable must be limited by a pair or by its cap, and every `a` must be positive.  If the time is up, the best
+    w so far is returned, with its gap.
     """
     own, at = pairs.own()
     scale = np.minimum(own, caps)  # then all variables run from 0 to 1
@@ -88,7 +88,7 @@ def optimize(
         work = np.union1d(work, _most(used, work, many if turn == 1 else max(many // 2, 10)))
         rows = np.vstack([pairs.rows(work) * scale, bounds])
         start = 0.9 * v / max(float((rows @ v).max()), 1e-300)
-        with np.errstate(all="ignore"):  # what overflows is no number, and no number is never better
+        with np.errstate(all="ignore"):  # overflow gives NaN, which never compares as better
             v, multipliers = _solved(_thin(rows), weights, p, start, tolerance * 1e-2, watch)
         floor = max(floor, lower_bound(rows, multipliers, weights, p))
         used = pairs.used(v * scale)
@@ -103,16 +103,16 @@ def optimize(
             break
         slack = rows[: len(work)] @ v
         work = work[(multipliers[: len(work)] > 1e-9 * multipliers.max()) | (slack > 0.9)]
-        work = np.union1d(work, anchors)  # a variable that nothing limits would run away, and never come back
+        work = np.union1d(work, anchors)  # each variable needs a limit, or it would diverge
     back = unit if p else 1.0
     return Optimum(w * scale, loss * back + shift, floor * back + shift, gap_of(loss, floor, size, p), rounds)
 
 
 def evened(pairs: Pairs, w: Floats, block: Ints) -> Floats:
-    """The same w, but what is nearly equal within a block made equal: its mean, and all scaled to keep every pair.
+    """Replace nearly equal values within a block by their mean, and rescale w to keep every pair.
 
-    Rows that play the same role have the same w at the optimum, and a solver tells them apart in late digits only.
-    Equal ones are cheaper to check, to add up in a ledger, and to read.
+    Rows with the same role have equal w at the optimum; a solver's results differ in the last digits.  Equal values
+    are cheaper to check and to add up in a ledger, and easier to read.
     """
     order = np.lexsort((w, block))
     sorted_w, sorted_block = w[order], block[order]
@@ -125,14 +125,14 @@ def evened(pairs: Pairs, w: Floats, block: Ints) -> Floats:
 
 
 def gap_of(loss: float, floor: float, size: float, p: int) -> float:
-    """How far a loss is above its lower bound: relatively, or for p = 0, which is a logarithm, per weight."""
+    """Return the gap of an objective value to its lower bound: relative, or per weight for p = 0 (a logarithm)."""
     if p == 0:
         return max((loss - floor) / size, 0.0)
     return max(loss / floor - 1.0, 0.0) if floor > 0 else np.inf
 
 
 def _most(used: Floats, known: Ints, count: int) -> Ints:
-    """The pairs that are used most, beyond their limits if any are, without the known ones."""
+    """Return the pairs with the largest use that are not known; only violated ones if there are any."""
     fresh = used.copy()
     fresh[known] = 0.0
     top = np.argpartition(-fresh, min(count, len(fresh) - 1))[:count]
@@ -140,7 +140,7 @@ def _most(used: Floats, known: Ints, count: int) -> Ints:
 
 
 def _solved(rows: Rows, a: Floats, p: int, v: Floats, tolerance: float, watch: Watch | None) -> tuple[Floats, Floats]:
-    """v and multipliers by the short way; where that gets stuck, by the one that always arrives."""
+    """Return v and multipliers by the primal-dual method; if it stalls, by the barrier method, which converges."""
     gap, found, multipliers = _primal_dual(rows, a, p, v, tolerance * 1e-3, watch)
     if gap <= tolerance or (watch is not None and watch.over):
         return found, multipliers
@@ -150,11 +150,11 @@ def _solved(rows: Rows, a: Floats, p: int, v: Floats, tolerance: float, watch: W
 def _primal_dual(
     rows: Rows, a: Floats, p: int, v: Floats, tolerance: float, watch: Watch | None
 ) -> tuple[float, Floats, Floats]:
-    """The same problem with precisions and multipliers together: Newton's method on its conditions of optimality.
+    """Solve the problem for v and multipliers jointly: Newton's method on the perturbed optimality conditions.
 
-    a f'(v) - mu / v + rows' y = 0 and y (1 - rows v) = mu, for mu that falls as fast as the steps are long; by mu / v
-    rows that hardly count beside the others are precise, too.  Some tens of steps, where the barrier takes hundreds;
-    nothing proves that it ends, so that the best v so far comes back with its gap.
+    The conditions are a f'(v) - mu / v + rows' y = 0 and y (1 - rows v) = mu, for mu that decreases faster with longer
+    steps.  The term mu / v keeps variables of negligible weight accurate, too.  It takes tens of steps, where the
+    barrier takes hundreds.  Convergence is not proved, so the best v so far is returned with its gap.
     """
     a = a / (loss_of(v, a, p) if p else float(a.sum()))
     left = 1 - rows @ v
@@ -175,7 +175,7 @@ def _primal_dual(
         upward = min(1.0, 0.99 * _room(y, turn))
         v, y = v + forward * step, y + upward * turn
         left = 1 - rows @ v
-        if not (left.min() > 0 and v.min() > 0 and y.min() > 0):  # also where something is no number any more
+        if not (left.min() > 0 and v.min() > 0 and y.min() > 0):  # also true for NaN
             break
         primal = loss_of(v / float((rows @ v).max()), a, p)
         gap = (primal - lower_bound(rows, y, a, p)) / (primal if p else 1.0)
@@ -188,18 +188,18 @@ def _primal_dual(
 
 
 def _slopes(a: Floats, v: Floats, p: int) -> tuple[Floats, Floats]:
-    """The first and the second derivatives of the loss."""
+    """Return the first and the second derivatives of the objective."""
     return (-a / v, a / v**2) if p == 0 else (-p * a * v ** (-p - 1), p * (p + 1) * a * v ** (-p - 2))
 
 
 def _room(x: Floats, step: Floats) -> float:
-    """How many steps it is to the first x that would be 0."""
+    """Return the largest multiple of `step` for which x stays nonnegative."""
     down = step < 0
     return float((-x[down] / step[down]).min()) if down.any() else np.inf
 
 
 def _barrier(rows: Rows, a: Floats, p: int, v: Floats, tolerance: float, watch: Watch | None) -> tuple[Floats, Floats]:
-    """min sum a f(v) under rows @ v <= 1, v > 0; returns v and multipliers of the rows.
+    """Minimize sum a f(v) under rows @ v <= 1, v > 0 by a barrier method; return v and multipliers of the rows.
 
     t f(v) - sum log(1 - rows v) - sum log v is self-concordant up to a constant, so damped Newton converges globally.
     """
@@ -232,7 +232,7 @@ def _barrier(rows: Rows, a: Floats, p: int, v: Floats, tolerance: float, watch: 
 
 
 def _newton(rows: Rows, a: Floats, p: int, v: Floats, t: float) -> tuple[Floats, bool] | None:
-    """One damped step, and whether it was small; None where none helps."""
+    """Return v after one damped Newton step, and whether the step was small; None if no step helps."""
     left = 1 - rows @ v
     push = 1 / left
     slope, bend = _slopes(a, v, p)
@@ -258,7 +258,7 @@ def _newton(rows: Rows, a: Floats, p: int, v: Floats, t: float) -> tuple[Floats,
 
 
 def _direction(rows: Rows, left: Floats, push: Floats, gradient: Floats, diagonal: Floats) -> Floats:
-    """Newton's direction: by the smaller of the two systems, scaled so that rows and columns may differ wildly."""
+    """Return the Newton direction by the smaller of two equivalent systems, scaled for numerical stability."""
     m, n = rows.shape
     if m < n:
         system = _gram(rows.T, 1 / diagonal)
@@ -271,7 +271,7 @@ def _direction(rows: Rows, left: Floats, push: Floats, gradient: Floats, diagona
 
 
 def _thin(rows: Floats) -> Rows:
-    """The same rows, without their zeros where there are mostly zeros: each pair touches few of many variables."""
+    """Return the rows as a sparse matrix if most entries are zero."""
     if rows.size < _MANY_ENTRIES or np.count_nonzero(rows) > _THIN * rows.size:
         return rows
     from scipy.sparse import csr_array
@@ -280,7 +280,7 @@ def _thin(rows: Floats) -> Rows:
 
 
 def _gram(rows: Rows, weights: Floats) -> Floats:
-    """rows' diag(weights) rows."""
+    """Return rows' diag(weights) rows."""
     if isinstance(rows, np.ndarray):
         return np.asarray((rows.T * weights) @ rows, dtype=np.float64)
     from scipy.sparse import diags_array
@@ -289,7 +289,7 @@ def _gram(rows: Rows, weights: Floats) -> Floats:
 
 
 def _solve(system: Floats, right: Floats) -> Floats:
-    """A positive definite system, Jacobi-scaled; a touch of regularization where it is singular in floats."""
+    """Solve a positive definite system with Jacobi scaling; regularize if it is singular in floats."""
     scale = 1 / np.sqrt(np.diag(system))
     scaled = system * scale[:, None] * scale
     for touch in (0.0, 1e-14, 1e-11, 1e-8):

@@ -1,7 +1,7 @@
-"""When to stop before everything was tried, and who is told how it goes.
+"""A time limit for planning, and a listener for its progress.
 
-All work is limited by counts, so that a plan is the same on a fast machine and on a busy one.  Whoever cannot wait may
-name a time: when it is up, the best plan so far is taken, and the plan says that the time was too short for the rest.
+All work is limited by iteration counts, so that a plan is the same on a fast and on a busy machine.  A user may also
+set a time limit: when it is reached, the best plan so far is used, and the plan notes that it was cut short.
 """
 
 import time
@@ -13,7 +13,7 @@ from dxprivacy.errors import UsageError
 
 @dataclass(frozen=True, eq=False)
 class Watch:
-    """A time that may be given to planning, and a listener for the gap: how far the error is above the best, at most.
+    """A time limit for planning, and a listener for the gap: a bound on the distance of the error from the optimum.
 
     >>> Watch().over, Watch(60).over, Watch(60).cut_short
     (False, False, False)
@@ -33,7 +33,7 @@ class Watch:
 
     @property
     def over(self) -> bool:
-        """Whether the time is up; whoever asks stops then, and that is remembered."""
+        """Whether the time is up; callers stop then, so this is recorded for `cut_short`."""
         if self.seconds is None or time.monotonic() - self.started <= self.seconds:
             return False
         self._late.append(True)
@@ -41,15 +41,15 @@ class Watch:
 
     @property
     def cut_short(self) -> bool:
-        """Whether anything was left out for lack of time."""
+        """Whether any work was skipped for lack of time."""
         return bool(self._late)
 
     @property
     def left(self) -> float | None:
-        """How many seconds are left; None for as many as it takes."""
+        """The number of seconds left; None without a limit."""
         return None if self.seconds is None else max(self.started + self.seconds - time.monotonic(), 0.0)
 
     def gap(self, gap: float) -> None:
-        """Tell how far from the best we are."""
+        """Report a gap to the listener."""
         if self.tell is not None:
             self.tell(gap)

@@ -1,6 +1,6 @@
-"""Losses: what a plan makes least.  Each says how errors of many rows become one number, and how to compare two.
+"""Error objectives, which a plan minimizes: each combines the errors of many rows into one number.
 
-Rows are measured by their scales over a reference, larger being worse; `weights` say how often each counts.
+Rows are measured by their scales relative to a reference (larger is worse); `weights` are the weights of rows.
 """
 
 import math
@@ -14,30 +14,30 @@ from dxprivacy.optimize.barrier import gap_of, loss_of
 
 
 class Objective(ABC):
-    """One number for the errors of many rows."""
+    """An error objective: one number for the errors of many rows."""
 
     name: ClassVar[str]
-    power: ClassVar[int | None] = None  # of the sum that the barrier method makes least; 0: of logarithms
-    absolute: ClassVar[bool] = False  # whether an error counts by its size, not by its square
+    power: ClassVar[int | None] = None  # p of the sum that the barrier method minimizes; 0: a sum of logarithms
+    absolute: ClassVar[bool] = False  # whether an error counts by its absolute value, not by its square
 
     @abstractmethod
     def total(self, scales: Floats, weights: Floats) -> float:
-        """The loss of rows with noise."""
+        """Return the objective for rows with these noise scales."""
 
     def size(self, variances: Floats, sizes: Floats, moved: Floats) -> Floats:  # noqa: ARG002
-        """Per row the scale that errs as much as noise of this variance and mean size, and a shift besides."""
+        """Return for each row the Laplace scale with the same error as noise of this variance or size plus a shift."""
         return np.asarray(np.sqrt((variances + moved**2) / 2), dtype=np.float64)
 
     def gap(self, loss: float, floor: float, weight: float) -> float:
-        """How far a loss is above a lower bound, relatively."""
+        """Return the relative gap of an objective value to a lower bound."""
         return gap_of(loss, floor, weight, 1)
 
     def unit(self, loss: float, weight: float) -> float:  # noqa: ARG002
-        """What differences of losses near this one are measured in."""
+        """Return the unit for differences of objective values near this one."""
         return abs(loss)
 
     def times(self, loss: float, least: float, weight: float) -> float:  # noqa: ARG002
-        """How many times larger the error is than that of the least loss."""
+        """Return the ratio of the errors at two objective values."""
         return loss / least if least else 1.0
 
 
@@ -66,7 +66,7 @@ class Absolute(Objective):
 
 
 class LargestError(Objective):
-    """The largest error, whatever the others are."""
+    """The largest error."""
 
     name = "max"
 
@@ -86,7 +86,7 @@ class Geometric(Objective):
         return gap_of(loss, floor, weight, 0)
 
     def unit(self, loss: float, weight: float) -> float:  # noqa: ARG002
-        """Logarithms differ by parts of the weight."""
+        """Return the total weight, because this objective is a weighted sum of logarithms."""
         return weight
 
     def times(self, loss: float, least: float, weight: float) -> float:

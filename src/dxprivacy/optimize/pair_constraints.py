@@ -1,11 +1,11 @@
 """The pairs of records that limit the precision w = 1/s: `sum_k w_k |A_ki - A_kj| <= limit(i, j)`, in two shapes.
 
-*sparse*  few rows change along a pair, as in tables of counts: a sparse matrix of loads;
-*dense*   (nearly) all rows change along every pair, as with arbitrary matrices and ranges: the loads are never stored,
-          only the columns of the cells; a pass over all pairs is one call of compiled code.
+*sparse*  few rows change on a pair, as in tables of counts: a sparse matrix of loads;
+*dense*   (nearly) all rows change on every pair, as with arbitrary matrices and ranges: the loads are never stored,
+          only the columns of the records; a pass over all pairs is one call of compiled code.
 
-Both speak in parts of each pair's limit, so that `used(w) <= 1` is what the policy asks.  Everything here is in floats
-and only proposes: whoever takes a w from here has it certified.
+Both measure loads as fractions of each pair's limit, so the policy requires `used(w) <= 1`.  Everything here is in
+floats and only a proposal: every w is certified elsewhere.
 """
 
 from dataclasses import dataclass, replace
@@ -16,28 +16,29 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Bools, Floats, Ints
 
-# -- Whole rows as combinations of a few of them: Gaussian elimination whose zeros are exact -------------------------
-# The rows become `of_rows @ U`, with as many rows in U as are independent (directions).  Sizes are floats, but whether
-# a number is zero is decided beside them, modulo a prime: roundings are never taken for something.  That matters where
-# rows count unequally, since what roundings leave of a row with hardly any noise would outweigh a row with much noise.
+# -- Integer rows as combinations of independent ones: Gaussian elimination with exact zeros ---------------------------
+# The rows become `of_rows @ U`, where U has one row for each independent direction.  Values are floats, but whether a
+# number is zero is decided modulo a prime in parallel, so rounding errors are never mistaken for nonzero entries.  This
+# matters if rows have unequal weights: the rounding error of a row with little noise could outweigh a row with much.
 #
-# Rows are taken in the order of how much they say (complete pivoting on weighted rows), so that each follows from rows
-# that say at least as much: |of_rows_ij| weight_i <= weight of the row that gave direction j.  Scaled so, `of_rows` is
-# a unit triangle with further rows below it and no entry above 1, whatever the weights (Peters and Wilkinson 1970).
+# Pivot rows are chosen by complete pivoting on the weighted rows, so |of_rows_ij| weight_i <= the weight of the row
+# that gave direction j.  With this scaling, `of_rows` is a unit triangle with further rows below it and no entry above
+# 1, whatever the weights (Peters and Wilkinson 1970).
 
 
 PRIME = 2**31 - 1  # products of two remainders fit into 64 bits
-_HALF = 16  # bits of a remainder, and of a whole number, at a time: sums of so small products are exact in floats
+_HALF = 16  # bits of a remainder that are multiplied at a time, so that sums of products are exact in floats
 _DIGIT = 20
-_ACCIDENT = 1e-6  # of a row's size: a number that is larger is not zero, even if the prime divides it
+_ACCIDENT = 1e-6  # relative to a row's size: a larger number is nonzero even if the prime divides it
 
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """Independent directions among some rows.
+    """Independent directions of a set of rows.
 
-    `rows` are those that gave them, the first `preferred` of them preferred ones; `of_rows` says how each row follows
-    from the directions, `of_cells` how each cell does, and `unseen` what they do not tell of each cell.
+    `rows` are the pivot rows, the first `preferred` of them from the preferred rows.  `of_rows` has the coefficients of
+    each row in the directions, `of_cells` those of each single record, and `unseen` the remainder of each record that
+    they do not span.
     """
 
     rows: Ints
@@ -47,7 +48,7 @@ class Directions:
     unseen: "_SparseNumbers"
 
     def parts(self, wanted: Ints) -> tuple[Floats, Bools]:
-        """Other rows as combinations of the directions, and which of them are none.
+        """Return other rows as combinations of the directions, and which of them are outside their span.
 
         >>> found = directions(np.array([[1, 1, 1], [1, 2, 0]]), 1, np.ones(1))
         >>> parts, missing = found.parts(np.array([[3, 4, 2], [1, 0, 0]]))
@@ -61,20 +62,20 @@ class Directions:
 
 @dataclass(frozen=True, eq=False)
 class _SparseNumbers:
-    """Numbers for each cell, as floats and as remainders."""
+    """Numbers for each record, as floats and as remainders modulo the prime."""
 
     sizes: Floats
     remainders: Ints
 
     def combined(self, wanted: Ints) -> tuple[Floats, Bools]:
-        """Sums over the cells of rows, and where they are zero."""
+        """Return the products of rows with these numbers, and which of them are zero."""
         found = np.asarray(wanted.astype(np.float64) @ self.sizes)
         room = _ACCIDENT * (np.abs(wanted).astype(np.float64) @ np.abs(self.sizes))
         return found, np.asarray((_product(wanted, self.remainders) == 0) & (np.abs(found) <= room))
 
 
 def directions(rows: Ints, preferred: int, weights: Floats) -> Directions:
-    """The directions of whole rows: of the first `preferred` ones before all others, which have weights."""
+    """Return the directions of integer rows: first of the first `preferred` rows, then of the weighted others."""
     m = len(rows)
     work = _Elimination(rows)
     work.take(np.arange(preferred), np.ones(preferred))
@@ -91,9 +92,9 @@ def directions(rows: Ints, preferred: int, weights: Floats) -> Directions:
 
 
 class _Elimination:
-    """The rows, with one more for each single cell, which comes along but gives no direction.
+    """Gaussian elimination of the rows, with an extra unit row for each record, which is never a pivot.
 
-    `sizes` and `left` are what is not yet told of each row, as floats and as remainders.
+    `sizes` and `left` are the remainders of the rows after elimination, as floats and modulo the prime.
     """
 
     def __init__(self, rows: Ints) -> None:
@@ -108,7 +109,7 @@ class _Elimination:
         self.given: list[int] = []
 
     def take(self, rows: Ints, weights: Floats) -> None:
-        """Directions from some rows, until they tell nothing more."""
+        """Add directions from some rows until nothing of these is left."""
         weight = np.zeros(len(self.open))
         weight[rows] = weights
         says = np.zeros(len(self.open))
@@ -121,12 +122,12 @@ class _Elimination:
             says[changed] = self._largest(changed) * weight[changed]
 
     def _largest(self, rows: Ints) -> Floats:
-        """The largest number of each row that is certainly not zero."""
+        """Return the largest absolute value of each row among its entries that are certainly nonzero."""
         place = np.ix_(rows, self.columns)
         return np.asarray((np.abs(self.sizes[place]) * (self.left[place] != 0)).max(axis=1, initial=0.0))
 
     def _step(self, row: int) -> Ints:
-        """One more direction, along what a row's largest number stands for; returns the rows that say less now."""
+        """Eliminate with the largest entry of a row as pivot; return the rows that changed."""
         step = len(self.given)
         at = int((np.abs(self.sizes[row, self.columns]) * (self.left[row, self.columns] != 0)).argmax())
         pivot, columns = self.columns[at], np.delete(self.columns, at)
@@ -147,7 +148,7 @@ class _Elimination:
 
 
 def _product(whole: Ints, remainders: Ints) -> Ints:
-    """whole @ remainders modulo the prime, by exact products of floats.
+    """Return whole @ remainders modulo the prime, by exact products of floats.
 
     >>> _product(np.array([[-3, 2**40]]), np.array([[PRIME - 1], [5]])).tolist() == [[(3 + 5 * 2**40) % PRIME]]
     True
@@ -175,33 +176,33 @@ class Pairs(Protocol):
 
     @property
     def count(self) -> int:
-        """How many variables there are."""
+        """The number of variables."""
 
     @property
     def size(self) -> int:
-        """How many pairs there are."""
+        """The number of pairs."""
 
     @property
     def entries(self) -> int:
-        """How much work one pass over all pairs is."""
+        """The work of one pass over all pairs."""
 
     def used(self, w: Floats) -> Floats:
-        """Which part of each pair's limit w uses."""
+        """Return the fraction of each pair's limit that w uses."""
 
     def rows(self, chosen: Ints) -> Floats:
-        """The dense rows of some pairs: w uses `rows @ w` of their limits."""
+        """Return the dense rows of some pairs: w uses the fractions `rows @ w` of their limits."""
 
     def own(self, room: Floats | None = None) -> tuple[Floats, Ints]:
-        """What each variable could have alone, and the pair that limits it; `room` is what is left of each pair."""
+        """Return the largest value of each variable alone, and its limiting pair; `room` is the free part of pairs."""
 
     def worst(self, values: Floats) -> Floats:
-        """Of one value per pair, the largest that each variable meets on the pairs along which it changes."""
+        """Return for each variable the largest of one value per pair, over the pairs on which the variable changes."""
 
     def touched(self, chosen: Ints) -> Bools:
-        """Which variables change along any of some pairs."""
+        """Return which variables change on any of some pairs."""
 
     def among(self, variables: Ints) -> Self:
-        """The same pairs for some of the variables."""
+        """Return the same pairs restricted to some of the variables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,37 +214,37 @@ class SparsePairs:
 
     @property
     def count(self) -> int:
-        """Columns."""
+        """The number of columns."""
         return int(self.loads.shape[1])
 
     @property
     def size(self) -> int:
-        """Rows."""
+        """The number of rows."""
         return int(self.loads.shape[0])
 
     @property
     def entries(self) -> int:
-        """What is stored."""
+        """The number of stored entries."""
         return int(self.loads.nnz)
 
     def used(self, w: Floats) -> Floats:
-        """Loads over limits."""
+        """Return loads divided by limits."""
         return np.asarray(self.loads @ w / self.limits, dtype=np.float64)
 
     def rows(self, chosen: Ints) -> Floats:
-        """Some rows, divided by their limits."""
+        """Return some rows, divided by their limits."""
         return np.asarray(self.loads[chosen].toarray() / self.limits[chosen, None], dtype=np.float64)
 
     @cached_property
     def _by_variable(self) -> tuple[Ints, Ints, Floats]:
-        """For every entry, in the order of variables: variable, pair and part of the limit."""
+        """For every entry, ordered by variable: the variable, the pair, and the fraction of its limit."""
         csc = self.loads.tocsc()
         column = np.repeat(np.arange(self.count), np.diff(csc.indptr))
         pair = csc.indices.astype(np.int64)
         return column, pair, csc.data / self.limits[pair]
 
     def own(self, room: Floats | None = None) -> tuple[Floats, Ints]:
-        """The least room over load of each column."""
+        """Return the smallest ratio of room to load of each column."""
         return self._alone if room is None else self._within(room)
 
     @cached_property
@@ -258,17 +259,17 @@ class SparsePairs:
         if len(some):
             best[some] = np.minimum.reduceat(alone, starts)
             tightest = np.flatnonzero(alone == best[column])
-            at[column[tightest][::-1]] = pair[tightest][::-1]  # of equally tight pairs the first
+            at[column[tightest][::-1]] = pair[tightest][::-1]  # the first of equally tight pairs
         return best, at
 
     @cached_property
     def _starts(self) -> tuple[Ints, Ints]:
-        """The variables with entries, and where those begin."""
+        """The variables with entries, and the start of the entries of each."""
         some, starts = np.unique(self._by_variable[0], return_index=True)
         return some.astype(np.int64), starts.astype(np.int64)
 
     def worst(self, values: Floats) -> Floats:
-        """The largest over the entries of each column."""
+        """Return the largest value over the entries of each column."""
         some, starts = self._starts
         out = np.zeros(self.count)
         if len(some):
@@ -276,13 +277,13 @@ class SparsePairs:
         return out
 
     def touched(self, chosen: Ints) -> Bools:
-        """Columns with an entry."""
+        """Return the columns with an entry."""
         out = np.zeros(self.count, dtype=bool)
         out[self.loads[chosen].indices] = True
         return out
 
     def among(self, variables: Ints) -> "SparsePairs":
-        """Some columns."""
+        """Return the pairs with some of the columns."""
         if len(variables) == self.count:
             return self
         return SparsePairs(self.loads.tocsc()[:, variables].tocsr(), self.limits)
@@ -290,9 +291,9 @@ class SparsePairs:
 
 @dataclass(frozen=True, eq=False)
 class DensePairs:
-    """Pairs of columns: `lines` has a line of numbers for each cell, `first` and `second` say which lines a pair is.
+    """Pairs of columns: `lines` has a line of numbers for each record; `first` and `second` are the lines of each pair.
 
-    Limits may be infinite: such a pair asks for nothing.
+    An infinite limit means no constraint.
     """
 
     lines: Floats
@@ -302,17 +303,17 @@ class DensePairs:
 
     @property
     def count(self) -> int:
-        """Numbers in a line."""
+        """The number of variables in a line."""
         return int(self.lines.shape[1])
 
     @property
     def size(self) -> int:
-        """Pairs."""
+        """The number of pairs."""
         return len(self.limits)
 
     @property
     def entries(self) -> int:
-        """Every variable on every pair."""
+        """The product of pairs and variables."""
         return self.size * self.count
 
     @cached_property
@@ -333,7 +334,7 @@ class DensePairs:
         return np.ascontiguousarray(self.lines.T)
 
     def used(self, w: Floats) -> Floats:
-        """The l1 distance of weighted lines over limits; differences first, so that no digits are lost."""
+        """Return the weighted l1 distances of lines over limits; differences come first, to lose no digits."""
         from scipy.spatial.distance import pdist
 
         if self._complete and (w > 0).any():
@@ -352,11 +353,11 @@ class DensePairs:
         return np.abs(apart, out=apart)
 
     def rows(self, chosen: Ints) -> Floats:
-        """Differences of lines over limits."""
+        """Return absolute differences of lines over limits."""
         return self._apart(self.first[chosen], self.second[chosen]) * self._part[chosen, None]
 
     def _changes(self, variable: int) -> Floats:
-        """How much one variable changes along each pair."""
+        """Return the absolute change of one variable on each pair."""
         from scipy.spatial.distance import pdist
 
         numbers = self._columns[variable]
@@ -365,7 +366,7 @@ class DensePairs:
         return np.asarray(np.abs(numbers[self.first] - numbers[self.second]), dtype=np.float64)
 
     def own(self, room: Floats | None = None) -> tuple[Floats, Ints]:
-        """One variable at a time: memory for one number per pair."""
+        """Compute one variable at a time, with memory for one number per pair."""
         return self._alone if room is None else self._within(room)
 
     @cached_property
@@ -390,11 +391,11 @@ class DensePairs:
         return best, at
 
     def worst(self, values: Floats) -> Floats:
-        """One variable at a time."""
+        """Compute the largest values, one variable at a time."""
         return np.array([float(values[self._changes(k) > 0].max(initial=0.0)) for k in range(self.count)])
 
     def touched(self, chosen: Ints) -> Bools:
-        """Numbers that differ."""
+        """Return the variables that differ on any of the pairs."""
         out = np.zeros(self.count, dtype=bool)
         piece = max(16, _PIECE // max(self.count, 1))
         for start in range(0, len(chosen), piece):
@@ -403,7 +404,7 @@ class DensePairs:
         return out
 
     def among(self, variables: Ints) -> "DensePairs":
-        """Some numbers of each line."""
+        """Return the pairs with some of the variables."""
         if len(variables) == self.count:
             return self
         return replace(self, lines=np.ascontiguousarray(self.lines[:, variables]))

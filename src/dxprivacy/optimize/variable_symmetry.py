@@ -1,4 +1,4 @@
-"""Variables that play the same role get the same value: a large system of pairs made small without losing the optimum.
+"""Reduce a large system of pairs by symmetry, without losing the optimum: equivalent variables get equal values.
 
 Minimize `sum_k f_k(w_k)`, each f_k convex, under `A w <= d`.  Let variables fall into classes C within which f_k is the
 same, and pairs into classes P within which d is, so that for every P and C
@@ -7,11 +7,11 @@ same, and pairs into classes P within which d is, so that for every P and C
 *columns*  sum over i in P of A_ik is the same for all variables k in C
 
 (an equitable partition).  Replace a feasible w by its means over the classes.  For i in P, (A w')_i is then the mean of
-(A w) over P: at most d.  And the loss does not grow, f being convex.  So the optimum over one value for each class,
-with one pair of each class, is the optimum.  Nothing has to be known of the symmetry that makes the classes; they are
-found by refinement: pairs are alike if they have equal limits and load alike variables alike, and the other way round.
+(A w) over P, hence at most d.  The objective does not grow, because f is convex.  So the optimum over one value for
+each class, with one pair of each class, is the optimum.  The symmetry need not be known: the classes are found by color
+refinement.  Pairs are equivalent if they have equal limits and equal loads on equivalent variables, and vice versa.
 
-Refinement compares sums of hashes; what comes out is checked against the two conditions in whole numbers.
+Refinement compares sums of hashes; its result is checked against the two conditions in integers.
 """
 
 from dataclasses import dataclass
@@ -29,16 +29,16 @@ _EXACT = 2.0**53
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """One variable for each class, one pair for each class of pairs."""
+    """The reduced system: one variable for each class of variables, one pair for each class of pairs."""
 
     pairs: SparsePairs
     variable: Ints  # the class of each variable
 
 
 def reduced(pairs: SparsePairs, alike: Ints) -> Reduced | None:
-    """The same problem for classes of variables; None where there is nothing to gain.
+    """Return the problem for classes of variables; None if it would not be smaller.
 
-    `alike` has equal numbers for variables with equal parts in the loss.
+    `alike` has equal numbers for variables with equal terms in the objective.
 
     >>> from scipy.sparse import csr_array
     >>> star = csr_array(np.array([[1.0, 1, 0], [1, 0, 1], [0, 1, 1]]))
@@ -67,7 +67,7 @@ def _codes(values: Any) -> Ints:
 
 
 def _summed(matrix: Any, classes: Ints) -> Any:
-    """The sums over classes of columns."""
+    """Return the matrix with columns summed over classes."""
     from scipy.sparse import csr_array
 
     size = len(classes)
@@ -78,7 +78,7 @@ def _summed(matrix: Any, classes: Ints) -> Any:
 
 
 def _agree(matrix: Any, classes: Ints) -> bool:
-    """Whether all lines of a class are equal."""
+    """Return whether all rows of a class are equal."""
     order = np.argsort(classes, kind="stable")
     same = classes[order[1:]] == classes[order[:-1]]
     apart = matrix[order[1:][same]] - matrix[order[:-1][same]]
@@ -86,7 +86,7 @@ def _agree(matrix: Any, classes: Ints) -> bool:
 
 
 def _refined(loads: Any, pair: Ints, variable: Ints) -> tuple[Ints, Ints] | None:
-    """Classes of variables and of pairs that refinement does not split any more."""
+    """Return the classes of variables and of pairs at which refinement is stable; None if nothing is gained."""
     entries = loads.tocoo()
     row, column = entries.row.astype(np.int64), entries.col.astype(np.int64)
     amount = _codes(entries.data)
@@ -104,7 +104,7 @@ def _refined(loads: Any, pair: Ints, variable: Ints) -> tuple[Ints, Ints] | None
 
 
 def _split(classes: Ints, at: Ints, marks: Any) -> Ints:
-    """Finer classes: by what is marked at each member, in whatever order."""
+    """Split classes by the multiset of marks of each member."""
     total = np.zeros(len(classes), dtype=np.uint64)
     np.add.at(total, at, marks)
     return _codes(_mixed_with(total, classes))
@@ -115,12 +115,12 @@ def _mixed(classes: Ints, amounts: Ints) -> Any:
 
 
 def _mixed_with(total: Any, classes: Ints) -> Any:
-    """Never the same for all: a zero would be no mark."""
+    # Offsets keep hashes nonzero: a zero mark would have no effect on a sum.
     return _scrambled(total * np.uint64(0x9E3779B97F4A7C15) + _scrambled(classes.astype(np.uint64) + np.uint64(2)))
 
 
 def _scrambled(x: Any) -> Any:
-    """A bijection of 64 bits in which every bit depends on all (after Steele, Lea and Flood)."""
+    """Apply a bijection of 64-bit integers that mixes all bits (after Steele, Lea and Flood)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

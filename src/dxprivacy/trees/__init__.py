@@ -1,7 +1,7 @@
-"""Points in space, in trees: which pairs matter, without looking at all of them.
+"""Spatial trees of points: find the relevant pairs without comparing all of them.
 
-Arrays in, arrays out: no policies and no words.  Floats only; every bound is rounded outwards by a proved amount, so
-that whoever decides in fractions has all pairs that may matter.
+All inputs and outputs are arrays of floats.  Every bound is rounded outwards by a proved amount, so that callers, who
+decide in exact fractions, get all pairs that may matter.
 
 In reading order: `embedding`, `tree`, `closest_classes`, `extremes`, `features`, `node_pairs`.
 """

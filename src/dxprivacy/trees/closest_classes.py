@@ -1,7 +1,7 @@
-"""The closest pairs between classes of points: of two classes that rows tell apart, only these matter.
+"""Closest pairs between classes of points: for two classes with different rows, only these pairs matter.
 
-A tree for each class, all walked at once: a pair of nodes stays as long as its boxes are not further apart than the
-closest pair that is known of its two classes.
+There is a tree for each class, and all are searched at once (branch and bound): a pair of nodes is kept while its boxes
+are not farther apart than the closest known pair of its two classes.
 """
 
 import math
@@ -18,22 +18,22 @@ _LEAF = 8
 _CHUNK = 1 << 17
 _NEIGHBORS = 5
 _TIES = 1 << 20
-_NEAR = 40  # pairs for each point, both ways, within the reach where close classes are decided at once
-_ROUNDED = 2.0**-30  # scipy compares sums of powers: far more than their roundings
+_NEAR = 40  # the largest average number of neighbors within the reach in which close classes are decided at once
+_ROUNDED = 2.0**-30  # exceeds the rounding of the sums of powers that scipy compares
 
 Pairs = tuple[Ints, Ints]
 
 
 def closest_across(embedding: Embedding, classes: Ints) -> Pairs:
-    """For every two classes all pairs of records that may be their closest one, up to a few roundings.
+    """Return for every two classes all pairs of records that may be the closest, up to float rounding.
 
-    Ties in space are all there, unless they are more than a million.
+    All ties in space are included, unless there are more than a million.
 
     >>> points = Embedding.flat(np.array([[0.0], [1.0], [3.0], [9.0]]), 2, 1.0)
     >>> [x.tolist() for x in closest_across(points, np.array([0, 0, 1, 1]))]
     [[1], [2]]
     """
-    # Of records of one place and class the first: a search among very many equal points never ends.
+    # Keep the first record of each place and class: a search among very many equal points does not end.
     some = sites_of(np.vstack([embedding.keys, classes])).first
     if len(some) < embedding.size:
         embedding = replace(embedding, points=embedding.points[:, some], keys=embedding.keys[:, some])
@@ -113,11 +113,11 @@ class _Closest:
         return length([x[i] - x[j] for x in self.embedding.points], self.embedding.p, tame=self.embedding.tame)
 
     def _limit(self, code: Ints) -> Floats:
-        """So far apart is certainly farther than the closest known pair."""
+        """Return a distance beyond which pairs are certainly farther apart than the closest known pair."""
         return np.asarray(self.best[code] * (1 + 8 * self.embedding.error) + 4 * self.embedding.blur)
 
     def begin(self) -> None:
-        """Near neighbors of different classes."""
+        """Initialize with near neighbors of different classes."""
         from scipy.spatial import cKDTree
 
         e = self.embedding
@@ -136,7 +136,7 @@ class _Closest:
         self._decide_near(kd, float(np.median(d[:, -1])))
 
     def _decide_near(self, kd: Any, reach: float) -> None:
-        """Classes that are everywhere have close pairs: all pairs within a short reach are fewer than their nodes."""
+        """Decide classes with pairs within a short reach directly, which is cheaper for intermixed classes."""
         e = self.embedding
         if not 0 < reach < math.inf or kd.count_neighbors(kd, reach, p=e.p) > _NEAR * e.size:
             return
@@ -150,7 +150,7 @@ class _Closest:
         self.kept.append((code[near], pairs[near, 0], pairs[near, 1], d[near]))
 
     def walk(self) -> None:
-        """From the roots of every two classes down to their closest pairs."""
+        """Search from the roots of every two classes down to their closest pairs."""
         for c in range(1, self.count):
             lower = np.arange(c, dtype=np.int64)
             lower = lower[~self.decided[lower * self.count + c]]
@@ -179,7 +179,7 @@ class _Closest:
         return code[stay], a[stay], b[stay]
 
     def _next(self, code: Ints, a: Ints, b: Ints) -> list[tuple[Ints, Ints, Ints]]:
-        """Children of what has any; pairs of leaves are looked at."""
+        """Return the pairs of children; evaluate pairs of leaves."""
         child = self.forest.child
         first, second = child[a], child[b]
         leaves = (first < 0) & (second < 0)
@@ -219,12 +219,12 @@ class _Closest:
         near = d <= self._limit(code)
         code, i, j, d = code[near], i[near], j[near], d[near]
         first = np.unique(np.minimum(i, j) * np.int64(self.embedding.size) + np.maximum(i, j), return_index=True)[1]
-        if len(first) > _TIES // 2:  # of so many ties each class pair keeps its first: they are equal but for roundings
+        if len(first) > _TIES // 2:  # too many ties: each pair of classes keeps its first
             first = np.unique(np.stack([code, d.view(np.int64)], axis=1), axis=0, return_index=True)[1]
         return code[first], i[first], j[first], d[first]
 
     def pairs(self) -> Pairs:
-        """As records."""
+        """Return the pairs found, as records."""
         if not self.kept:
             nothing = np.zeros(0, dtype=np.int64)
             return nothing, nothing

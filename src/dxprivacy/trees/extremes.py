@@ -1,6 +1,6 @@
-"""Nearest and farthest pairs of points, and all pairs within a reach: candidates, from which exact numbers choose.
+"""Nearest and farthest pairs of points, and all pairs within a reach: candidates for exact comparison.
 
-In space, not in the metric: the metric grows with the distance in space, so its extremes are found among these pairs.
+Distances are in space.  The metric is an increasing function of them, so its extremes are among these pairs.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from dxprivacy.trees.tree import PointTree, Sites, sites_of
 
 Pairs = tuple[Ints, Ints]
 
-_ROUNDED = 2.0**-30  # scipy compares sums of powers: far more than their roundings
+_ROUNDED = 2.0**-30  # exceeds the rounding of the sums of powers that scipy compares
 _CHUNK = 1 << 17
 _TIE = 2.0**-44
 
@@ -22,7 +22,7 @@ def _none() -> Pairs:
 
 
 def same_places(embedding: Embedding, most: int) -> list[tuple[int, int]]:
-    """Records at one place, in order, at most so many pairs.
+    """Return pairs of records at the same place, in order, at most `most` of them.
 
     >>> same_places(Embedding.flat(np.array([[1.0], [2.0], [1.0]]), 2, 1.0), 10)
     [(0, 2)]
@@ -48,7 +48,7 @@ def _same(sites: Sites, most: int) -> list[tuple[int, int]]:
 
 
 def closest_pairs(tree: PointTree) -> Pairs:
-    """Records of different places that may be the nearest of all."""
+    """Return the pairs of records of different places that may be the nearest of all."""
     from scipy.spatial import cKDTree
 
     first, second, gaps = tree.neighbors
@@ -69,7 +69,7 @@ def closest_pairs(tree: PointTree) -> Pairs:
 
 
 def _closest_by_lines(tree: PointTree) -> Pairs:
-    """All pairs, a line at a time: for coordinates of absurd sizes only."""
+    """Compare all pairs, one line at a time; used only for coordinates of extreme size."""
     records, e = tree.sites.first, tree.embedding
     best, found = np.inf, _none()
     for k in range(len(records) - 1):
@@ -85,7 +85,7 @@ def _closest_by_lines(tree: PointTree) -> Pairs:
 
 
 def farthest_pairs(tree: PointTree) -> Pairs:
-    """Records that may be the farthest of all, up to a few roundings."""
+    """Return the pairs of records that may be the farthest of all, up to float rounding."""
     far = _Far(tree)
     far.begin()
     stack = [(0, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, np.inf))]
@@ -116,7 +116,7 @@ class _Far:
         self.kept: list[tuple[Ints, Ints, Floats]] = []
 
     def begin(self) -> None:
-        """The ends of every coordinate and of every sum and difference of two, against one another."""
+        """Compare the extreme points of every coordinate, and of every sum and difference of two."""
         lines = list(self.tree.points)
         lines += [x + s * y for k, x in enumerate(lines) for y in lines[:k] for s in (1.0, -1.0)]
         ends = np.unique([at for line in lines[:64] for at in (int(line.argmin()), int(line.argmax()))])
@@ -124,7 +124,7 @@ class _Far:
         self.take(i.ravel(), j.ravel(), self.tree.between(i.ravel(), j.ravel()))
 
     def take(self, i: Ints, j: Ints, d: Floats) -> None:
-        """Keep what may be the farthest; near the antipode an arc is told by the last digits of its chord."""
+        """Keep pairs that may be the farthest; near the antipode, an arc depends on the last digits of its chord."""
         self.best = max(self.best, float(d.max(initial=0.0)))
         near = np.flatnonzero((d >= self.best * (1 - 2.0**-40)) & (d > 0))
         if len(near):
@@ -133,7 +133,7 @@ class _Far:
             self.kept.append((i[near], j[near], d[near]))
 
     def leaves(self, a: Ints, b: Ints, upper: Floats) -> None:
-        """All pairs of points of pairs of leaves, the most promising first."""
+        """Compare all pairs of points of pairs of leaves, the most promising first."""
         leaf, order = self.tree.leaf, np.argsort(-upper)
         slots = np.arange(leaf, dtype=np.int64)
         step = max(1, _CHUNK // (leaf * leaf))
@@ -146,7 +146,7 @@ class _Far:
             self.take(i.ravel(), j.ravel(), self.tree.across(a[some], b[some]).ravel())
 
     def pairs(self) -> Pairs:
-        """As records."""
+        """Return the pairs found, as records."""
         if not self.kept:
             return _none()
         i, j, d = (np.concatenate([k[c] for k in self.kept]) for c in range(3))
@@ -157,7 +157,7 @@ class _Far:
 
 
 def within_pairs(embedding: Embedding, reach: float) -> Pairs:
-    """All pairs of records that may be at most `reach` apart, in the metric; some may be a little further apart."""
+    """Return all pairs of records at most `reach` apart in the metric; some may be slightly farther apart."""
     from scipy.spatial import cKDTree
 
     e = embedding
@@ -172,13 +172,13 @@ def within_pairs(embedding: Embedding, reach: float) -> Pairs:
 
 
 def second_nearest(embedding: Embedding) -> tuple[Ints, Ints]:
-    """For each record its nearest and its second nearest other one, those at the same place included; at least 3."""
+    """Return for each record its nearest and second nearest other record; at least 3 records are needed."""
     from scipy.spatial import cKDTree
 
     sites, n = sites_of(embedding.keys), embedding.size
     every = np.arange(n, dtype=np.int64)
     size = np.bincount(sites.of, minlength=sites.count)
-    # Where each place's records begin, once they are in order: to name a second and a third of them.
+    # The first three records of each place.
     order = np.argsort(sites.of, kind="stable")
     starts = np.cumsum(size) - size
     member = [order[np.minimum(starts + k, starts + size - 1)] for k in range(3)]
@@ -191,7 +191,7 @@ def second_nearest(embedding: Embedding) -> tuple[Ints, Ints]:
     at = cKDTree(points).query(points, k=asked, p=embedding.p)[1]
     place = np.arange(sites.count)[:, None]
     itself = at == place
-    itself[:, -1] |= ~itself.any(axis=1)  # rounded points may hide it behind others that are no farther
+    itself[:, -1] |= ~itself.any(axis=1)  # rounded points may be missing behind others at distance 0
     others = at[~itself].reshape(sites.count, asked - 1)
     one, two = others[:, 0], others[:, -1]
     own = sites.of

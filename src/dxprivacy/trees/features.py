@@ -1,11 +1,11 @@
-"""What a loss sees of the points: rows of numbers, in three shapes, and their sum.
+"""Features of points on which a privacy loss depends: rows of numbers, in three shapes, and their sum.
 
-*scalar*  one row: ranges of nodes, and planes through them;
+*scalar*  one row: the range of each node, and planes through its values;
 *labels*  tables: every point counts in at most one row, with a value;
-*dense*   any rows: a middle of each node, and how far its points are from that at most.
+*dense*   any rows: a middle of each node, and the largest distance of its points from it.
 
-`between` and `across` are rounded a few times for each row; `bound` is never below the true value of any pair, up to a
-relative error that `Numerator` adds.  Weights are finite.
+`between` and `across` are rounded a few times for each row; `bound` is an upper bound on the true value of any pair, up
+to a relative error that `Numerator` adds.  Weights are finite.
 """
 
 from collections.abc import Sequence
@@ -19,21 +19,21 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.trees.embedding import U, dual
 from dxprivacy.trees.tree import PointTree
 
-# -- Planes through the values of a node: how far a smooth row differs between two nodes, with a proved error ----------
+# -- Planes through the values of a node: bounds on the difference of a smooth row between two nodes -------------------
 # For a node with middle c, level m + s and gradient g (any floats) let r(u) = q(u) - m - s - g (u - c), |r| <= rest on
 # its points and |u - c| <= wide in each coordinate.  For u in one node and v in another, and any gradient h,
 #
 #     q(u) - q(v) = h (u - v) + [m - m' + s - s' - h (c - c')] + r(u) - r(v) + (g - h)(u - c) - (g' - h)(v - c').
 #
-# The first term is at most dual(h) times the distance in space; the others do not grow with it.  Roundings, u = 2^-53:
+# The first term is at most dual(h) times the distance in space; the others do not grow with it.  Rounding, u = 2^-53:
 # a sum of n products of differences is off by at most (n + 3) u times the sum of its terms' sizes.  All these sizes
-# belong to the two nodes alone (m is near the values, c near the points), so the padding is small even far away from 0.
+# depend on the two nodes alone (m is near the values, c near the points), so the padding is small even far from 0.
 
 
-LEVELS = 7  # from the leaves up: above, planes hardly ever help
+LEVELS = 7  # levels above the leaves on which planes are used; higher up they hardly help
 MOST_DIMENSIONS = 4
 _TOUCH = 1e-10
-_ON_SPHERE = 1e-3  # a small piece of a sphere is nearly flat: no slope across it
+_ON_SPHERE = 1e-3  # a small piece of a sphere is nearly flat: suppress slopes perpendicular to it
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Planes:
 
     @classmethod
     def through(cls, tree: PointTree, level: int, values: Floats) -> "Planes":
-        """Least squares; whatever it finds, `rest` is what is left."""
+        """Fit planes by least squares; `rest` bounds the residuals, so any fit is valid."""
         nodes, n = 1 << level, len(tree.points)
         middle = (tree.low[level] + tree.high[level]) / 2
         points = tree.points.reshape(n, nodes, -1) - middle[:, :, None]
@@ -68,7 +68,7 @@ class Planes:
         return cls(middle, gradient, about, shift, rest, wide)
 
     def apart(self, a: Ints, b: Ints, p: float) -> tuple[Floats, Floats]:
-        """Not below |q(u) - q(v)|: so much for every unit of distance in space, and so much besides."""
+        """Bound |q(u) - q(v)|: return a slope per unit of distance in space, and a constant."""
         steep, besides = [], self.rest[a] + self.rest[b]
         level, shift = self.level[a] - self.level[b], self.shift[a] - self.shift[b]
         cross = level + shift
@@ -88,7 +88,7 @@ class Planes:
 
 
 def _slopes(points: Floats, q: Floats, touch: float) -> Floats:
-    """Least squares slopes for each node, with a touch of regularization; 0 where there is nothing to fit."""
+    """Return least-squares slopes for each node, slightly regularized; 0 if there is nothing to fit."""
     n, nodes, _ = points.shape
     centered = points - points.mean(axis=2)[:, :, None]
     system = np.empty((nodes, n, n))
@@ -103,7 +103,7 @@ def _slopes(points: Floats, q: Floats, touch: float) -> Floats:
     right[~usable] = 0.0
     system += np.eye(n) * (touch * np.where(usable, trace, 0.0))[:, None, None]
     found = np.linalg.solve(system, right)[:, :, 0].T
-    if touch == _TOUCH:  # once more for what is left: of a linear row nothing may be, for nodes that tie to be left out
+    if touch == _TOUCH:  # refine once: the residual of a linear row must vanish, so that tied nodes can be pruned
         left = q - q.mean(axis=1)[:, None]
         for g, x in zip(found, centered, strict=True):
             left -= g[:, None] * x
@@ -113,34 +113,34 @@ def _slopes(points: Floats, q: Floats, touch: float) -> Floats:
     return np.asarray(np.where(np.isfinite(found), found, 0.0), dtype=np.float64)
 
 
-# -- What a loss sees of the points ------------------------------------------------------------------------------------
+# -- Features ----------------------------------------------------------------------------------------------------------
 
 
 class Feature(Protocol):
-    """Some rows over the records."""
+    """Some rows over the records, with bounds on their differences between nodes."""
 
     @property
     def rows(self) -> int:
-        """How many roundings a value has, at most, apart from a few."""
+        """The number of rows: the number of rounding errors of a value, up to a constant."""
 
     def bound(self, level: int, a: Ints, b: Ints) -> Floats:
-        """Not below the largest difference between points of two nodes, which may be the same."""
+        """Return an upper bound on the difference between points of two nodes, which may be the same node."""
 
     def refined(self, level: int, a: Ints, b: Ints) -> tuple[Floats, Floats] | None:
-        """The same, as so much for every unit of distance in space, and so much besides."""
+        """Return a bound as a slope per unit of distance in space plus a constant; None if it would not help."""
 
     def between(self, i: Ints, j: Ints) -> Floats:
-        """The difference of the points in two slots."""
+        """Return the difference of the points in two slots."""
 
     def across(self, a: Ints, b: Ints) -> Floats:
-        """All differences between two leaves, for many pairs of leaves."""
+        """Return all differences between the points of two leaves, for many pairs of leaves."""
 
     def ends(self, level: int, a: Ints, b: Ints) -> tuple[Ints, Ints] | None:
-        """Slots that may differ most, to begin with."""
+        """Return slots that may differ most, to start with; None if not known."""
 
 
 class Scalar:
-    """weight |q(u) - q(v)|."""
+    """A feature of one row: weight |q(u) - q(v)|."""
 
     rows = 1
 
@@ -190,7 +190,7 @@ class Scalar:
 
 
 class Labels:
-    """A table: within a row weight |value - value|, across rows both weights times values (or the larger of them)."""
+    """A table: weight |value - value| within a row; across rows, the sum of both weighted values (or the larger)."""
 
     rows = 2
 
@@ -214,7 +214,7 @@ class Labels:
         most, heavy = self._most[level], self._heavy[level]
         alike = (first[a] == last[a]) & (first[b] == last[b]) & (first[a] == first[b])
         within = np.maximum(high[a] - low[b], high[b] - low[a]) * np.maximum(heavy[a], heavy[b])
-        # Both in one row are at most the sum of their sizes apart; where no value is negative, the larger one.
+        # Two points in one row differ by at most the sum of their sizes; if no value is negative, by the larger.
         small = self.largest and not self._signed
         apart = np.maximum(most[a], most[b]) if small else most[a] + most[b]
         return np.where(alike, np.minimum(within, apart), apart)
@@ -242,7 +242,7 @@ class Labels:
 
 
 class Dense:
-    """sum_k weight_k |q_k(u) - q_k(v)|, or the largest of these terms."""
+    """A feature of any rows: sum_k weight_k |q_k(u) - q_k(v)|, or the largest of these terms."""
 
     def __init__(self, tree: PointTree, values: Floats, weights: Floats, *, largest: bool) -> None:
         self.tree, self.weights, self.largest = tree, weights, largest
@@ -255,7 +255,7 @@ class Dense:
 
     @cached_property
     def _radius(self) -> list[Floats]:
-        """Level by level, how far a node's points are from its middle at most."""
+        """The largest distance of a node's points from its middle, level by level."""
         out = []
         flat = self._values.reshape(self.rows, -1)
         for level, middle in enumerate(self._middle):
@@ -303,7 +303,7 @@ class Dense:
 
 
 class Numerator:
-    """A loss: a sum of terms, each the largest of some features."""
+    """A privacy loss: a sum of terms, each the largest of some features."""
 
     def __init__(self, terms: Sequence[Sequence[Feature]]) -> None:
         self.terms = [list(term) for term in terms if term]
@@ -312,18 +312,18 @@ class Numerator:
 
     @property
     def rows(self) -> int:
-        """What one value costs."""
+        """The work of computing one value."""
         return max(1, sum(feature.rows for term in self.terms for feature in term))
 
     def bound(self, level: int, a: Ints, b: Ints) -> Floats:
-        """Not below the loss of any pair of points of two nodes."""
+        """Return an upper bound on the loss of any pair of points of two nodes."""
         out = np.zeros(len(a))
         for term in self.terms:
             out += _largest([feature.bound(level, a, b) for feature in term])
         return out * (1 + self.error)
 
     def refined(self, level: int, a: Ints, b: Ints, d: Floats, stretch: Floats | float, blur: float) -> Floats | None:
-        """Not below the ratio for any pair of points of two nodes that are at least `d` apart; None: nothing better."""
+        """Bound the ratio of any pair of points of two nodes at least `d` apart; None if this does not help."""
         out, better = np.zeros(len(a)), False
         for term in self.terms:
             parts = []
@@ -339,14 +339,14 @@ class Numerator:
         return out * (1 + self.error) if better else None
 
     def between(self, i: Ints, j: Ints) -> Floats:
-        """The losses of some slots."""
+        """Return the losses of pairs of slots."""
         out = np.zeros(len(i))
         for term in self.terms:
             out += _largest([feature.between(i, j) for feature in term])
         return out
 
     def across(self, a: Ints, b: Ints) -> Floats:
-        """All losses between two leaves."""
+        """Return all losses between the points of two leaves."""
         first, *more = self.terms
         out = _largest([feature.across(a, b) for feature in first])
         for term in more:
@@ -354,7 +354,7 @@ class Numerator:
         return out
 
     def ends(self, level: int, a: Ints, b: Ints) -> tuple[Ints, Ints] | None:
-        """Slots that may differ most: the first feature's that knows."""
+        """Return slots that may differ most, from the first feature that knows some."""
         for term in self.terms:
             for feature in term:
                 found = feature.ends(level, a, b)

@@ -1,11 +1,12 @@
-"""The largest ratio of a loss to a distance over all pairs of points, by a walk over pairs of nodes.
+"""Find the largest ratio of a loss to a distance over all pairs of points, by branch and bound on pairs of nodes.
 
-Pairs of nodes that cannot hold a ratio above the largest one seen are left out, level by level.  Within `_TIE` above it
-they are put aside at first, because a linear row along a straight line ties everywhere; in the end they are looked at
-again, as long as they are few, and otherwise `ceiling` says that the true largest ratio is at most so much.
+Pairs of nodes that cannot contain a ratio above the largest one seen are pruned, level by level.  Bounds within `_TIE`
+above it are put aside at first, because a linear row along a straight line ties everywhere.  At the end they are
+searched if they are few; otherwise `ceiling` is an upper bound on the true largest ratio.
 
-Every bound on a node is at least the true ratio of its pairs; a pair's own ratio is known from both sides (the points
-of a sphere are rounded).  So the pairs that come back contain one with the largest ratio, or the ceiling covers it.
+Every bound on nodes is at least the true ratio of their pairs; the ratio of a single pair is bounded from both sides
+(the points of a sphere are rounded).  So the returned pairs contain one with the largest ratio, or the ceiling covers
+it.
 """
 
 import math
@@ -20,21 +21,21 @@ from dxprivacy.trees.tree import PointTree
 
 _TIE = 2.0**-42
 _CHUNK = 1 << 17  # pairs of nodes, or of points, at a time
-_ASIDE = 1 << 18  # pairs of nodes that may tie, to be kept
-_TIES_WORK = 1 << 21  # pairs of points looked at among those
+_ASIDE = 1 << 18  # the largest number of pairs of nodes that are put aside
+_TIES_WORK = 1 << 21  # the largest number of pairs of points compared among those
 _WORK = 1 << 34
-_KEPT = 1 << 12  # pairs that tie in floats, to be decided in fractions
+_KEPT = 1 << 12  # pairs that tie in floats and are decided in fractions
 _SMALLEST = 2.0**-1000
 
 Keys = Callable[[Ints, Ints], Ints]
-"""Whole numbers for pairs of records: equal ones guarantee equal ratios."""
+"""Integer keys of pairs of records: equal keys guarantee equal ratios."""
 
 
 @dataclass(frozen=True, eq=False)
 class FoundPairs:
-    """Records whose ratio may be the largest; `ceiling` bounds whatever they leave open, None: nothing.
+    """Pairs of records whose ratio may be the largest; `ceiling` bounds the ratios of all others (None: not needed).
 
-    `floor` is a ratio that one of them has, up to roundings.
+    `floor` is a ratio that one of them attains, up to rounding.
     """
 
     i: Ints
@@ -44,9 +45,9 @@ class FoundPairs:
 
 
 def largest_ratio(tree: PointTree, numerator: Numerator, keys: Keys | None = None, *, above: float = 0.0) -> FoundPairs:
-    """The pairs of records that may have the largest ratio, if it is not below `above`.
+    """Return the pairs of records that may have the largest ratio, if it is at least `above`.
 
-    Where the tree holds one record for each place, the loss must not tell records of one place apart.
+    If the tree has one record for each place, the loss must be 0 between records of one place.
 
     >>> from dxprivacy.trees import Embedding, Scalar
     >>> tree = PointTree(Embedding.flat(np.array([[0.0], [1.0], [4.0]]), 2, 1.0))
@@ -65,17 +66,17 @@ def largest_ratio(tree: PointTree, numerator: Numerator, keys: Keys | None = Non
         elif again:
             ceiling = max(ceiling, walk.descend(again, tie=-walk.error, work=_TIES_WORK))
         i, j = walk.candidates()
-        if walk.crowded:  # known now: also what comes back may be too many, and some of it left out
+        if walk.crowded:  # checked here, because also `candidates` may drop pairs if there are too many
             ceiling = max(ceiling, walk.most_kept)
-        if walk.floor < 2 * _SMALLEST and len(tree.records) > 1:  # ratios so small are not told from nothing
+        if walk.floor < 2 * _SMALLEST and len(tree.records) > 1:  # such small ratios cannot be distinguished from 0
             ceiling = max(ceiling, 2 * _SMALLEST)
     return FoundPairs(i, j, walk.floor, ceiling if ceiling > 0 else None)
 
 
 def largest_ratios(tree: PointTree, numerator: Numerator, many: int, *, above: float = 0.0) -> FoundPairs:
-    """So many pairs of records with the largest ratios, the largest first, in floats; only ratios beyond `above`.
+    """Return `many` pairs of records with the largest ratios above `above`, the largest first, in floats.
 
-    `ceiling` says that the search was given up: no ratio that was left out is larger.
+    If the search was cut short, `ceiling` bounds all ratios that were left out.
 
     >>> from dxprivacy.trees import Embedding, Scalar
     >>> tree = PointTree(Embedding.flat(np.array([[0.0], [1.0], [4.0]]), 2, 1.0))
@@ -110,11 +111,11 @@ class _Walk:
 
     @property
     def least(self) -> float:
-        """What may still be the largest ratio."""
+        """The smallest ratio that may still be the largest, up to rounding."""
         return max(self.floor * (1 - self.error), _SMALLEST)
 
     def begin(self) -> None:
-        """Nearest neighbors, and everything within the leaves: where rough rows have their largest ratios."""
+        """Compare nearest neighbors, and pairs within leaves, where irregular rows have their largest ratios."""
         i, j, _ = self.tree.neighbors
         for start in range(0, len(i), _CHUNK):
             self.look(i[start : start + _CHUNK], j[start : start + _CHUNK])
@@ -129,14 +130,14 @@ class _Walk:
             self.look((base + first).ravel(), (base + second).ravel())
 
     def look(self, i: Ints, j: Ints) -> None:
-        """Take in pairs of slots."""
+        """Evaluate pairs of slots."""
         self.take(i, j, self.numerator.between(i, j), self.tree.between(i, j))
 
     def take(self, i: Ints, j: Ints, top: Floats, apart: Floats) -> None:
-        """Keep those whose ratio may be the largest."""
+        """Keep the pairs whose ratio may be the largest."""
         e = self.tree.embedding
         rough = top / e.rough(apart)
-        some = np.flatnonzero(rough >= self.least)  # also not where nothing is divided by nothing
+        some = np.flatnonzero(rough >= self.least)  # false for 0 / 0
         if not len(some):
             return
         i, j, top, apart = i[some], j[some], top[some], apart[some]
@@ -152,11 +153,11 @@ class _Walk:
                 self.tidy()
 
     def found(self, ratio: float) -> None:
-        """A pair with this ratio is known."""
+        """Note that a pair with this ratio is known."""
         self.floor = max(self.floor, ratio)
 
     def tidy(self) -> None:
-        """Forget what cannot be the largest any more; pairs with equal keys are one; of too many the largest count."""
+        """Drop pairs that cannot be the largest, duplicates by key, and the smallest ratios if there are too many."""
         i, j, high = (np.concatenate([k[c] for k in self.kept]) for c in range(3))
         near = np.flatnonzero(high >= self.least)
         i, j, high = i[near], j[near], high[near]
@@ -171,7 +172,7 @@ class _Walk:
         self.kept, self.size = [(i, j, high)], len(i)
 
     def candidates(self) -> tuple[Ints, Ints]:
-        """As records."""
+        """Return the pairs kept, as records."""
         if not self.kept:
             nothing = np.zeros(0, dtype=np.int64)
             return nothing, nothing
@@ -180,7 +181,7 @@ class _Walk:
         return self.tree.record(i), self.tree.record(j)
 
     def put_aside(self) -> list[Nodes] | None:
-        """What may still tie; None where it is too much."""
+        """Return the node pairs put aside that may still tie; None if there were too many."""
         if self.aside is None:
             return None
         out = []
@@ -208,7 +209,10 @@ class _Walk:
         return level, a[stay], b[stay], upper[stay]
 
     def descend(self, stack: list[Nodes], *, tie: float, work: int) -> float:
-        """Look at all that may be above the floor; what is left when the work is done bounds the rest, else 0."""
+        """Search all node pairs that may be above the floor; return a bound on those left if the work limit is hit.
+
+        Return 0 if nothing is left.
+        """
         tree, done = self.tree, 0
         per_leaf = tree.leaf * tree.leaf * self.numerator.rows
         while stack:
@@ -237,7 +241,7 @@ class _Walk:
         return 0.0
 
     def _leaves(self, a: Ints, b: Ints, upper: Floats, tie: float) -> None:
-        """All pairs of points of pairs of leaves, the most promising first."""
+        """Compare all pairs of points of pairs of leaves, the most promising first."""
         leaf = self.tree.leaf
         order = np.argsort(-upper)
         step = max(1, _CHUNK // (leaf * leaf))
@@ -262,7 +266,7 @@ class _Walk:
             start, size = start + size, step
 
     def _children(self, level: int, a: Ints, b: Ints, tie: float) -> Nodes:
-        """The pairs of children that may be above the floor."""
+        """Return the pairs of children that may be above the floor."""
         own = a == b
         twins, first, second = 2 * a[own], 2 * a[~own], 2 * b[~own]
         na = np.concatenate([first, first, first + 1, first + 1, twins])
@@ -299,7 +303,7 @@ class _Walk:
 
 
 class _Top(_Walk):
-    """Keeps many pairs: what is below the last of them is left out."""
+    """A search that keeps many pairs, and prunes below the last of them."""
 
     def __init__(self, tree: PointTree, numerator: Numerator, many: int, above: float) -> None:
         super().__init__(tree, numerator, None, above)
@@ -307,10 +311,10 @@ class _Top(_Walk):
         self.most = max(_KEPT, many)
 
     def found(self, ratio: float) -> None:
-        """One pair says nothing about the others."""
+        """Do nothing: a single pair does not bound the others."""
 
     def tidy(self) -> None:
-        """Each pair once, the largest first."""
+        """Keep each pair once, the largest first."""
         i, j, high = (np.concatenate([k[c] for k in self.kept]) for c in range(3))
         first, second = self.tree.slots[i], self.tree.slots[j]
         pair = np.minimum(first, second) * np.int64(len(self.tree.records)) + np.maximum(first, second)

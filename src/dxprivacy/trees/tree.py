@@ -1,11 +1,11 @@
-"""A balanced tree of points: boxes on every level, and how near the nearest other point is, at least.
+"""A balanced tree of points, with a bounding box and a lower bound on nearest-neighbor distances for each node.
 
 The tree is implicit: all leaves have equally many slots, and the children of node a on one level are 2a and 2a + 1 on
 the next.  Points fill the slots in the order of a KD-tree, some of them twice so that no slot stays empty; a point and
-its copy are 0 apart and never told apart, so that they ask for nothing.
+its copy have distance 0 and loss 0, so they add no constraint.
 
-Boxes are exact: they are coordinates of points.  The distance of the nearest neighbor comes from scipy, which compares
-sums of powers that were rounded a few times for every level: `_NEIGHBOR` is far more than that.
+Boxes are exact: their ends are coordinates of points.  Nearest-neighbor distances come from scipy, which compares sums
+of powers that are rounded a few times per level; `_NEIGHBOR` exceeds this error by far.
 """
 
 from dataclasses import dataclass
@@ -22,19 +22,19 @@ _NEIGHBOR = 2.0**-30
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """The different places: `first` is a record of each, `of` says where each record is."""
+    """The distinct places: `first` is the first record of each, `of` the place of each record."""
 
     first: Ints
     of: Ints
 
     @property
     def count(self) -> int:
-        """How many places."""
+        """The number of places."""
         return len(self.first)
 
 
 def sites_of(keys: Floats) -> Sites:
-    """Records with equal keys are at one place; `first` is its first record.
+    """Group records by their keys: records with equal keys are at one place.
 
     >>> sites_of(np.array([[0.0, 1.0, 0.0]])).of.tolist()
     [0, 1, 0]
@@ -42,7 +42,7 @@ def sites_of(keys: Floats) -> Sites:
     n = keys.shape[1]
     every = np.arange(n, dtype=np.int64)
     alone = np.sort(keys[0])
-    if (alone[1:] != alone[:-1]).all():  # the first coordinate tells all apart
+    if (alone[1:] != alone[:-1]).all():  # the first coordinates are all different
         return Sites(every, every)
     order = np.lexsort(keys[::-1])
     new = np.zeros(n, dtype=bool)
@@ -61,7 +61,7 @@ def sites_of(keys: Floats) -> Sites:
 
 
 class PointTree:
-    """Records in space.  Where nothing keeps records of one place apart (no floor), each place stands there once."""
+    """A balanced tree of records in space; without a minimum distance (floor), each place is included once."""
 
     def __init__(self, embedding: Embedding) -> None:
         from scipy.spatial import cKDTree
@@ -84,15 +84,15 @@ class PointTree:
         self.low, self.high = self.up(leaves.min(axis=2), np.minimum), self.up(leaves.max(axis=2), np.maximum)
 
     def record(self, slots: Ints) -> Ints:
-        """The records in some slots."""
+        """Return the records in some slots."""
         return np.asarray(self.records[self.slots[slots]])
 
     def leaves(self, values: Floats) -> Floats:
-        """Values of the records, leaf by leaf."""
+        """Return values of the records, leaf by leaf."""
         return values[self.records[self.slots]].reshape(1 << self.levels, self.leaf)
 
     def up(self, leaves: Floats, join: np.ufunc) -> list[Floats]:
-        """From the leaves' values (along the last axis) those of all nodes, level by level from the root."""
+        """Combine leaf values (last axis) to values of all nodes, level by level from the root."""
         out = [np.ascontiguousarray(leaves)]
         for _ in range(self.levels):
             below = out[-1]
@@ -101,7 +101,7 @@ class PointTree:
 
     @cached_property
     def neighbors(self) -> tuple[Ints, Ints, Floats]:
-        """Two slots for each place: one of it and one of its nearest; and their distance at least, in space."""
+        """For each place, a slot of it and one of its nearest place, and a lower bound on their distance in space."""
         e = self.embedding
         slot_of = np.empty(len(self.records), dtype=np.int64)
         slot_of[self.slots[::-1]] = np.arange(len(self.slots), dtype=np.int64)[::-1]
@@ -115,19 +115,19 @@ class PointTree:
 
             place = self.sites.first
             kd = cKDTree(np.ascontiguousarray(e.points[:, place].T), compact_nodes=False)
-        if not e.tame:  # its sums of powers may overflow
+        if not e.tame:  # sums of powers in scipy may overflow
             nothing = np.zeros(0, dtype=np.int64)
             return nothing, nothing, np.zeros(len(place))
-        order = kd.indices  # neighbors in the tree are asked for one after another: twice as fast
+        order = kd.indices  # queries in the order of the tree are twice as fast
         found, near = np.empty(len(place)), np.empty(len(place), dtype=np.int64)
         d, at = kd.query(kd.data[order], k=2, p=e.p)
-        itself = at[:, 1] == order  # another point may be 0 apart, once coordinates are rounded
+        itself = at[:, 1] == order  # with rounded coordinates, another point may be at distance 0
         near[order], found[order] = np.where(itself, at[:, 0], at[:, 1]), d[:, 1]
         return slot_of[place], slot_of[place[near]], found * (1 - _NEIGHBOR)
 
     @cached_property
     def near(self) -> list[Floats]:
-        """For each node: no point of it is nearer to any other, in the metric; level by level."""
+        """For each node, a lower bound on the distance of its points from all others in the metric, level by level."""
         e = self.embedding
         gaps = self.neighbors[2]
         if not self.merged:
@@ -137,7 +137,7 @@ class PointTree:
         return self.up(d.reshape(1 << self.levels, self.leaf).min(axis=1), np.minimum)
 
     def gap(self, level: int, a: Ints, b: Ints) -> Floats:
-        """The distance of two boxes in space."""
+        """Return the distance of two boxes in space."""
         parts = []
         for low, high in zip(self.low[level], self.high[level], strict=True):
             part = np.maximum(low[a] - high[b], low[b] - high[a])
@@ -145,18 +145,18 @@ class PointTree:
         return length(parts, self.embedding.p, tame=self.embedding.tame)
 
     def reach(self, level: int, a: Ints, b: Ints) -> Floats:
-        """The largest distance of points of two boxes in space."""
+        """Return the largest distance of points of two boxes in space."""
         parts = []
         for low, high in zip(self.low[level], self.high[level], strict=True):
             parts.append(np.maximum(high[a] - low[b], high[b] - low[a]))
         return length(parts, self.embedding.p, tame=self.embedding.tame)
 
     def between(self, i: Ints, j: Ints) -> Floats:
-        """The distance of the points in two slots."""
+        """Return the distance of the points in two slots, in space."""
         return length([x[i] - x[j] for x in self.points], self.embedding.p, tame=self.embedding.tame)
 
     def across(self, a: Ints, b: Ints) -> Floats:
-        """All distances between the points of two leaves, for many pairs of leaves."""
+        """Return all distances between the points of two leaves, for many pairs of leaves."""
         parts = []
         for x in self.points:
             leaves = x.reshape(-1, self.leaf)

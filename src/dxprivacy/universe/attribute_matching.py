@@ -1,13 +1,13 @@
-"""How two versions of an attribute read the same entries: which old value goes with which new one.
+"""Match two versions of an attribute: which old values correspond to which new ones.
 
-A person's entry in the data does not change when the policy does; what it is read as may.  The relation of two versions
-is the set of pairs (a, b) such that some entry is read as a by the old version and as b by the new one, over every
-entry that could be written, seen or not.  A set that holds more than that is safe: it can only carry more cost or
-refuse more.
+An entry in the data does not change when the policy changes, but the value it is read as may.  The relation of two
+versions is the set of pairs (a, b) such that the old version reads some entry as a and the new one reads it as b, over
+all entries that could be written, seen or not.  A superset of the relation is safe: it can only carry over more cost
+or refuse more.
 
-What decides is the way in which entries are read (`codecs`): by text (values, the nodes of a graph, the ids of
-points), as whole numbers, as numbers in cells, as dates, or as series of numbers.  Versions that are read in different
-ways have no relation and are refused.
+The relation depends on how entries are read (`codecs`): by text (values, the nodes of a graph, the ids of points), as
+integers, as numbers in bins, as dates, or as series of numbers.  Versions that are read in different ways have no
+relation and are refused.
 """
 
 import itertools
@@ -30,11 +30,13 @@ _MOST_PAIRS = 1 << 21
 
 @dataclass(frozen=True)
 class Recoding:
-    """What a policy declares about the version before it: the column was called `column`, and people who are now
-    written as a key of `texts` were written as one of its entries.
+    """What a policy declares about the previous version: the former name of the column, and the former texts of values.
 
-    A text that was recoded and is not listed any more is not written any more; `still` are texts that other attributes
-    of the same column list.
+    The column was called `column`.  Entries that are now written as a key of `texts` were written as one of the texts
+    listed under it.
+
+    A text that was recoded and is no longer listed does not occur in new data; `still` holds texts that other
+    attributes of the same column list.
     """
 
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -45,12 +47,12 @@ class Recoding:
         return bool(self.texts or self.column)
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """Return the recoding as a dictionary for JSON."""
         return {"texts": {new: list(old) for new, old in self.texts.items()}, "column": self.column}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Mapping[str, list[str]] | str]) -> "Recoding":
-        """The inverse of `to_dict`."""
+        """Return the recoding that `to_dict` describes."""
         texts, column = data["texts"], data["column"]
         if not isinstance(texts, Mapping) or not isinstance(column, str):
             raise ValueError("a recoding")
@@ -66,24 +68,24 @@ class Relation:
 
     @classmethod
     def of(cls, pairs: Ints) -> "Relation":
-        """From an array of pairs."""
+        """Return the relation of an array of pairs (old, new)."""
         ordered = np.unique(pairs[:, ::-1], axis=0)
         return cls(ordered[:, 1].copy(), ordered[:, 0].copy())
 
     @property
     def representative(self) -> Ints:
-        """For each new value one of its old ones."""
+        """For each new value, one of its old values."""
         return self.old[np.unique(self.new, return_index=True)[1]]
 
     @property
     def merged(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
-        """New values that stand for several old ones, with these."""
+        """The new values that correspond to several old values, each with these."""
         found, count = np.unique(self.new, return_counts=True)
         return tuple((int(b), tuple(self.old[self.new == b].tolist())) for b in found[count > 1])
 
 
 def _pairs(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
-    """The pairs of values of two versions that are read in the same way, as rows (old, new)."""
+    """Return the pairs of values of two versions that are read in the same way, as rows (old, new)."""
     if old.is_series:
         return _entries(old, new, recoding)
     if new.located is not None:
@@ -96,7 +98,7 @@ def _pairs(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
         case WholeNumbers() as before, WholeNumbers() as after:
             return _whole_numbers(old, before, new, after, recoding)
         case NumbersInBins() as before, NumbersInBins() as after:
-            return _cells(old, before, new, after, recoding)
+            return _bins(old, before, new, after, recoding)
         case Days() as before, Days() as after:
             return _days(old, before, new, after, recoding)
         case DaysOfTheWeek() as before, DaysOfTheWeek() as after:
@@ -108,7 +110,7 @@ def _pairs(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
             if before.whole_hours != after.whole_hours:
                 raise PolicyError(
                     f"{new.name} is read in other steps now",
-                    details=["Where steps are whole hours, 8 is an hour; otherwise it is no time of day."],
+                    details=["If steps are whole hours, 8 is an hour; otherwise it is not a time of day."],
                     hints=[("keep the steps whole hours, or not", "")],
                 )
             seconds = range(86_400)
@@ -118,33 +120,33 @@ def _pairs(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
 
 
 def _how(attribute: Attribute) -> str:
-    """How entries are read, in words."""
+    """Return in words how entries of an attribute are read."""
     if attribute.located is not None:
         return "by its coordinates"
     return "as a series" if attribute.is_series else attribute.codec.how
 
 
 def _same_places(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
-    """By coordinates: the same cells or places only; where others begin cannot be followed."""
+    """Return the pairs for attributes read by coordinates: grid cells or places must be equal in both versions."""
     _no_texts(new, recoding)
     if old.located != new.located:
         raise PolicyError(
-            f"{new.name} has other cells or places now",
-            details=["Which rows go from one to another cannot be followed."],
+            f"{new.name} has other grid cells or places now",
+            details=["It is not known which rows move from one to another."],
             hints=[("keep grid, box and places as they were", ""), ("another column", "for the new attribute")],
         )
     return np.stack([np.arange(new.size, dtype=np.int64)] * 2, axis=1)
 
 
 def _texts(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
-    """By exact text: all texts that either version lists; all further ones are `other` in both."""
+    """Return the pairs for exact texts: all texts that either version lists; all others are `other` in both."""
     before = {text: k for k, text in enumerate(old.texts)}
     after = {text: k for k, text in enumerate(new.texts)}
     for text in sorted({t for source in recoding.texts.values() for t in source}):
         if text not in before:
             raise PolicyError(
                 f"{new.name}: was names “{text[:60]}”, which the version before does not list",
-                details=["was speaks about the version before; what it said about older ones is done with."],
+                details=["was describes only the version before; entries about older versions must be removed."],
                 hints=[*did_you_mean(text, before), ("remove it from was", "if it was adopted long ago")],
             )
     gone = {t for source in recoding.texts.values() for t in source if t not in after} - recoding.still
@@ -160,16 +162,17 @@ def _texts(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
 
 
 def _spelt(old: Attribute, before: ListedTexts, new: Attribute, after: ListedTexts, recoding: Recoding) -> Ints:
-    """By text, where a version trims, folds or has aliases: all texts that either looks up, and what else they may be.
+    """Return the pairs for texts if a version trims, folds case or has aliases.
 
-    Where both change entries alike, a further entry is `other` in both.  Where they do not, an entry that both know is
-    a way of writing one of the old texts and one of the new ones, which are the same without blanks and capitals; and
-    any text that may be written otherwise may have been `other` for the version that does not know how.
+    All texts that either version looks up are tried.  If both versions normalize entries in the same way, every other
+    entry is `other` in both.  Otherwise, an entry that both versions recognize is a spelling of one old text and of one
+    new text, and these are equal up to blanks and case.  A text with several spellings in one version may have been
+    `other` in the version that does not accept all of them.
     """
     if recoding.texts:
         raise PolicyError(
-            f"{new.name}: was cannot be carried out where trim, fold_case or aliases say how entries are read",
-            details=["Which of the texts that count as a value are written otherwise now would not be known."],
+            f"{new.name}: was cannot be combined with trim, fold_case or aliases",
+            details=["It would not be known which of the texts that count as a value are written differently now."],
             hints=[("two steps", "one version with was and without these, adopted, then another")],
         )
 
@@ -195,7 +198,7 @@ def _spelt(old: Attribute, before: ListedTexts, new: Attribute, after: ListedTex
 def _whole_numbers(
     old: Attribute, before: WholeNumbers, new: Attribute, after: WholeNumbers, recoding: Recoding
 ) -> Ints:
-    """As whole numbers: all numbers of either range; everything else is `other` in both."""
+    """Return the pairs for integers: all numbers of either range; everything else is `other` in both."""
     if not before.clamp and not after.clamp:
         return _in_order(old, before.low, new, after.low, recoding)
     _no_texts(new, recoding)
@@ -204,18 +207,18 @@ def _whole_numbers(
 
 
 def _placed(codec: WholeNumbers, numbers: Ints) -> Ints:
-    """Where whole numbers go; outside the range to `other`, or to the nearest end."""
+    """Return the places of integers; those outside the range go to `other`, or to the nearest end."""
     inside = np.clip(numbers, codec.low, codec.high)
     return np.where((inside == numbers) | codec.clamp, inside - codec.low, codec.listed).astype(np.int64)
 
 
 def _days(old: Attribute, before: Days, new: Attribute, after: Days, recoding: Recoding) -> Ints:
-    """As days: all days of either range; everything else is `other` in both."""
+    """Return the pairs for days: all days of either range; everything else is `other` in both."""
     _same_zone(new, before, after)
     if before.step == after.step == DAY and not before.clamp and not after.clamp:
         return _in_order(old, before.first.toordinal(), new, after.first.toordinal(), recoding)
     _no_texts(new, recoding)
-    # Every day of either range, and the next ones outside: what is further away is read alike, as long as it counts.
+    # Every day of either range, and one day beyond each end: days further away are read like that one.
     low, high = min(before.first, after.first).toordinal(), max(before.last, after.last).toordinal()
     days = np.arange(max(low - 1, 1), min(high + 1, date.max.toordinal()) + 1, dtype=np.int64)
     return _known(old, new, np.stack([_placed_days(before, days), _placed_days(after, days)], axis=1))
@@ -234,7 +237,7 @@ def _same_zone(
 
 
 def _placed_days(codec: Days, days: Ints) -> Ints:
-    """Where days go, given by their ordinals; outside the range to `other`, or to the nearest end."""
+    """Return the places of days, given as ordinals; those outside the range go to `other`, or to the nearest end."""
     near = np.clip(days, codec.first.toordinal(), codec.last.toordinal())
     if codec.step.days:
         since = near - codec.first.toordinal()
@@ -245,14 +248,14 @@ def _placed_days(codec: Days, days: Ints) -> Ints:
 
 
 def _known(old: Attribute, new: Attribute, pairs: Ints) -> Ints:
-    """Pairs of places that the versions have, each once, with what is `other` in both."""
+    """Drop pairs with places that a version does not have, add the pair of both `other`, and remove duplicates."""
     both = [[old.listed, new.listed]] if old.has_other and new.has_other else []
     pairs = np.concatenate([pairs, np.array(both, dtype=np.int64).reshape(-1, 2)])
     return np.unique(pairs[(pairs < np.array([old.size, new.size])).all(axis=1)], axis=0)
 
 
 def _in_order(old: Attribute, old_low: int, new: Attribute, new_low: int, recoding: Recoding) -> Ints:
-    """Two ranges of one sequence, given by where they start."""
+    """Return the pairs for two ranges of one sequence, given by their first elements."""
     _no_texts(new, recoding)
     old_high, new_high = old_low + old.listed, new_low + new.listed
     both = np.arange(max(old_low, new_low), min(old_high, new_high), dtype=np.int64)
@@ -268,8 +271,8 @@ def _in_order(old: Attribute, old_low: int, new: Attribute, new_low: int, recodi
     return np.concatenate(parts)
 
 
-def _cells(old: Attribute, before: NumbersInBins, new: Attribute, after: NumbersInBins, recoding: Recoding) -> Ints:
-    """As numbers: every end of a cell of either version, and a number between each two of them."""
+def _bins(old: Attribute, before: NumbersInBins, new: Attribute, after: NumbersInBins, recoding: Recoding) -> Ints:
+    """Return the pairs for numbers in bins: probe every bin edge of either version, and a number between neighbors."""
     _no_texts(new, recoding)
     pairs: set[tuple[int, int]] = set()
     if before == after:
@@ -285,7 +288,7 @@ def _cells(old: Attribute, before: NumbersInBins, new: Attribute, after: Numbers
 
 
 def _entries(old: Attribute, new: Attribute, recoding: Recoding) -> Ints:
-    """As series: entry by entry; a series with an invalid entry is `other`."""
+    """Return the pairs for series, entry by entry; a series with an invalid entry is `other`."""
     _no_texts(new, recoding)
     single = relate(old.each_entry, new.each_entry)
     length = len(old.reads)
@@ -311,7 +314,7 @@ def _no_texts(new: Attribute, recoding: Recoding) -> None:
 
 
 def relate(old: Attribute, new: Attribute, recoding: Recoding | None = None) -> Relation:
-    """The relation of two versions of one attribute; raises PolicyError where there is none.
+    """Return the relation of two versions of one attribute; raise PolicyError if there is none.
 
     >>> from dxprivacy.universe.attributes.listed_values import Values
     >>> before, after = Values(name="region", values=("A", "B")), Values(name="region", values=("A1", "A2", "B"))
@@ -347,7 +350,7 @@ def relate(old: Attribute, new: Attribute, recoding: Recoding | None = None) -> 
 
 
 def _require_all(attribute: Attribute, values: Ints, what: str, version: str, hint: str) -> None:
-    """Both sides are complete: else some people would have no record in one of the versions."""
+    """Raise PolicyError if a value does not occur: some people would have no record in one of the versions."""
     lacking = np.setdiff1d(np.arange(attribute.size, dtype=np.int64), values)
     if len(lacking):
         label = attribute.label(int(lacking[0]))

@@ -1,7 +1,7 @@
-"""How a file of lines is written: declared in the policy, never guessed from its rows.
+"""The format of a text file: declared in the policy, never guessed from the file's rows.
 
-It decides which record a line is.  So it belongs to the universe and to its digest: a plan that was made for one way of
-reading cannot be released under another.
+The format decides which record a line is read as.  So it is part of the universe and of its digest: a plan that was
+made for one format cannot be released under another.
 """
 
 from collections.abc import Mapping
@@ -24,8 +24,8 @@ CODECS = {
     "cp850": "cp850",
     "mac-roman": "mac-roman",
 }
-"""The encodings that a policy may name, and what Python calls them.  In all of them a line feed is never a part of
-another character, so that no bad byte reaches the next row."""
+"""The encodings that a policy may name, with Python's names.  In all of them a line feed is never part of another
+character, so that an invalid byte cannot affect the next row."""
 
 _KEYS = {"kind", "delimiter", "encoding", "columns", "quoted_line_breaks", "rows_are_records", "row_security_role"}
 _LONGEST_ROLE = 63  # bytes of a role's name; PostgreSQL allows no more
@@ -33,17 +33,17 @@ _LONGEST_ROLE = 63  # bytes of a role's name; PostgreSQL allows no more
 
 @dataclass(frozen=True)
 class FileFormat:
-    """What a policy's `[file]` says, and what it declares of the tables of a server.
+    """The `[file]` section of a policy, and its declarations about the tables of a server.
 
     >>> str(FileFormat(";", "latin-1")), bool(FileFormat())
     ('“;” between fields, latin-1', False)
     """
 
-    delimiter: str = ""  # that of the file's ending, where none is declared
+    delimiter: str = ""  # if empty, the default of the file's ending
     encoding: str = "utf-8"
-    columns: tuple[str, ...] = ()  # the names of columns where no header names them
+    columns: tuple[str, ...] = ()  # the names of the columns, if the file has no header
     quoted_line_breaks: bool = False
-    rows_are_records: bool = False  # also of views and foreign tables of a server, each row comes from one record
+    rows_are_records: bool = False  # each row comes from one record, also in views and foreign tables of a server
     row_security_role: str = ""  # the records are the rows that this role of a server sees
 
     def __post_init__(self) -> None:
@@ -71,26 +71,26 @@ class FileFormat:
 
     @property
     def codec(self) -> str:
-        """What Python calls the encoding."""
+        """Python's name of the encoding."""
         return CODECS[self.encoding]
 
     def read_alike(self, other: "FileFormat") -> bool:
-        """Whether the fields of a line are the same for both, whatever they are called."""
+        """Return whether both formats split a line into the same fields; the names of columns may differ."""
         mine, theirs = ((f.delimiter, f.encoding, f.has_header, f.quoted_line_breaks) for f in (self, other))
         return mine == theirs
 
     @property
     def of_servers(self) -> "FileFormat":
-        """What is declared of the tables of servers alone."""
+        """Only the declarations about tables of servers."""
         return FileFormat(rows_are_records=self.rows_are_records, row_security_role=self.row_security_role)
 
     @property
     def of_lines(self) -> "FileFormat":
-        """What is declared of files alone: `[file]`."""
+        """Only the declarations about files (`[file]`)."""
         return replace(self, rows_are_records=False, row_security_role="")
 
     def spec(self) -> list[dict[str, Any]]:
-        """What the digest of a universe covers; nothing where a file is as its ending says."""
+        """Return the part of a universe's spec for this format; an empty list for the default format."""
         told: dict[str, Any] = {
             "delimiter": self.delimiter,
             "encoding": "" if self.encoding == PLAIN.encoding else self.encoding,
@@ -103,7 +103,7 @@ class FileFormat:
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> "FileFormat":
-        """The inverse of `spec`; what does not come back as it was is refused.
+        """Return the format that a spec describes; raise PolicyError if `spec()` of the result differs from it.
 
         >>> FileFormat.from_spec({"kind": "file", "delimiter": ";"})
         FileFormat(delimiter=';', encoding='utf-8', columns=(), quoted_line_breaks=False, rows_are_records=False, \
@@ -124,7 +124,7 @@ row_security_role='')
 
 
 def is_role(name: str) -> bool:
-    """Whether a server can have a role of this name; no name stands for no role.
+    """Return whether a server can have a role of this name; the empty name stands for no role.
 
     >>> is_role("anna"), is_role(""), is_role("a\\nb"), is_role("x" * 64)
     (True, True, False, False)
@@ -133,4 +133,4 @@ def is_role(name: str) -> bool:
 
 
 PLAIN = FileFormat()
-"""As the file's ending says, in UTF-8, with a header."""
+"""The default format: the delimiter of the file's ending, UTF-8, with a header."""

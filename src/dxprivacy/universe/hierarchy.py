@@ -1,13 +1,13 @@
-"""Counts nested in one another: what noise that agrees with itself is drawn along (docs/theorems.md).
+"""Hierarchies of counts, the structure along which k-norm noise is drawn (docs/theorems.md).
 
-Rows of zeros and ones over some cells are nested if of every two of them one lies in the other, or they have no cell
-in common.  Then each is the sum of those just inside it, and all together are a tree, with everything at its root and
-single cells at its ends.  The tree is kept as divisions in two: a count of more parts is divided into two halves of
-them, which nobody counts.  That changes nothing about the distribution of the counts, which does not ask how parts are
-summed.
+Rows of zeros and ones are nested if, for any two of them, one contains the other or they are disjoint.  The columns
+are called elements here.  Then each row is the sum of the rows directly inside it, and the rows form a tree: its root
+is the set of all elements, its leaves are single elements.  The tree is stored with binary divisions: a count with more
+than two parts is divided into two halves of them, which are not counts of the strategy themselves.  This does not
+change the distribution of the counts, because it does not depend on how the parts are grouped.
 
-A count may also be divided in several ways that do not mind one another: in a star, each count of a margin is the sum
-of a group of cells in every table that has the margin's attribute (docs/theorems.md).
+A count may also have several independent divisions: in a star, each count of a margin is the sum of a group of entries
+in every table that has the margin's attribute (docs/theorems.md).
 """
 
 from collections.abc import Sequence
@@ -17,15 +17,15 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Bools, Ints
 
-NOBODY = -1  # no row counts it
+NOBODY = -1  # stands for "no row" and "no element"
 
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """Counts by number, everything first: the row of each, its cell if it is one, and which are divided into which two.
+    """A tree of numbered counts, the root first: the row and the element of each (or NOBODY), and the divisions.
 
-    A count stands before its parts; `divided` has a line for each division: the whole, its left and its right part.
-    In a star counts have several divisions, and nothing is a cell of everything.
+    A count precedes its parts; `divided` has a line for each division: the whole, its left and its right part.
+    In a star, counts have several divisions, and no count has an element.
     """
 
     row: Ints
@@ -34,12 +34,12 @@ class Nest:
 
     @property
     def size(self) -> int:
-        """How many counts, those that nobody makes included."""
+        """The number of counts, including those that are not rows."""
         return len(self.row)
 
     @property
     def depth(self) -> int:
-        """How many divisions lie above the lowest count."""
+        """The number of divisions above the deepest count."""
         out = [0] * self.size
         for whole, left, right in self.divided.tolist():
             out[left] = out[right] = out[whole] + 1
@@ -47,7 +47,7 @@ class Nest:
 
     @property
     def ends(self) -> Ints:
-        """For each cell the number of its count."""
+        """For each element, the number of its count."""
         at = np.flatnonzero(self.cell >= 0)
         out = np.empty(len(at), dtype=np.int64)
         out[self.cell[at]] = at
@@ -55,7 +55,7 @@ class Nest:
 
 
 def nest_of(rows: Ints) -> Nest | None:
-    """The nest of rows over cells, or None where they are not nested, or do not count every cell by itself.
+    """Return the hierarchy of rows, or None if they are not nested or do not count every element by itself.
 
     >>> nest_of(np.array([[1, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])).divided.tolist()
     [[0, 1, 2], [1, 3, 4]]
@@ -76,12 +76,12 @@ def nest_of(rows: Ints) -> Nest | None:
         parts[parent[k]].append(k)
     covered = np.array([sum(int(sizes[k]) for k in some) for some in parts])
     if (covered != np.append(np.where(single, 0, sizes), inside.shape[1])).any():
-        return None  # a cell that no row counts by itself
+        return None  # an element that no row counts by itself
     return _in_halves([[some] if some else [] for some in parts], np.where(single, first, NOBODY))
 
 
 def star_of(margin: Ints, tables: Sequence[Ints]) -> Nest:
-    """The nest of a margin's rows: row k of a table has the rows whose sum is row k of the margin.
+    """Return the hierarchy of a margin's rows and tables: the rows in line k of a table add up to row k of the margin.
 
     >>> star_of(np.array([0, 1]), [np.array([[2, 3], [4, 5]]), np.array([[6, 7], [8, 9]])]).divided[:3].tolist()
     [[0, 1, 2], [1, 3, 4], [1, 5, 6]]
@@ -95,7 +95,7 @@ def star_of(margin: Ints, tables: Sequence[Ints]) -> Nest:
 
 
 def _sets(rows: Ints) -> Bools | None:
-    """Rows as sets of cells: zeros and ones, neither empty nor everything, over two cells at least."""
+    """Return rows as sets of elements; None unless there are two elements, and all rows are proper subsets of them."""
     inside = rows != 0
     if rows.ndim != 2 or not rows.size or rows.shape[1] < 2 or not ((rows == 0) | (rows == 1)).all():
         return None
@@ -106,7 +106,7 @@ def _sets(rows: Ints) -> Bools | None:
 
 
 def _parents(inside: Bools) -> list[int] | None:
-    """The smallest row around each, `len(inside)` for none; None where rows cross, or are the same."""
+    """Return the smallest row around each row (`len(inside)` if there is none); None if rows cross or are equal."""
     count, cells = inside.shape
     around = np.full(cells, count, dtype=np.int64)
     sizes = inside.sum(axis=1)
@@ -121,8 +121,7 @@ def _parents(inside: Bools) -> list[int] | None:
 
 
 def _in_halves(parts: Sequence[Sequence[Sequence[int]]], cell: Ints) -> Nest:
-    """The tree of the rows, each with the ways in which it is divided; with counts that nobody makes where a way has
-    more than two parts."""
+    """Return the tree of rows, given the divisions of each; a division into more parts gets auxiliary counts."""
     row, cells, divided = [NOBODY], [NOBODY], []
     waiting: list[tuple[int, Sequence[int]]] = [(0, inner) for inner in parts[-1]]
     for number, inner in waiting:

@@ -1,7 +1,7 @@
-"""Counts by cell, held for the cells that have any: what rows are answered from.
+"""Sparse counts of possible records: those with a nonzero count, from which rows are answered.
 
-A cell is told by its attributes, one column each, so that it needs no number of its own, and only the attributes that
-somebody asks about need a column.  Like the histogram that it is part of, it never shows a count.
+A possible record is identified by its attribute values, one column per attribute, so no index is needed, and only
+queried attributes need a column.  Like the histogram it belongs to, this object never shows a count.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,18 +16,18 @@ from dxprivacy.wording import repr_of_half_built
 
 
 class Counted(Protocol):
-    """Counts by cell, at least as fine as some attributes."""
+    """Counts of possible records, at least as fine as some attributes."""
 
     def over(self, axes: Sequence[int]) -> "Occupied":
-        """Counts by cell in which these attributes can be told."""
+        """Return counts with a column for each of these attributes."""
 
     def by_person(self, axes: Sequence[int]) -> "Occupied":
-        """The same, and whose they are."""
+        """Return the same counts, with the person of each."""
 
 
 @repr_of_half_built
 class Occupied:
-    """How many records stand in each of some cells, which differ in the attributes that have a column.
+    """Counts of records by the values of those attributes that have a column.
 
     >>> u = Universe.listed(["a", "b", "c"])
     >>> some = Occupied.dense(u, np.array([4, 0, 1]))
@@ -39,40 +39,40 @@ class Occupied:
         self, universe: Universe, columns: Mapping[int, Ints], counts: Ints, person: Ints | None = None
     ) -> None:
         self.universe, self.counts = universe, read_only(counts)
-        self.person = None if person is None else read_only(person)  # below 0: so many people, with a row each
+        self.person = None if person is None else read_only(person)  # < 0: people with one row each
         self._columns = {axis: read_only(column) for axis, column in columns.items()}
 
     @classmethod
     def dense(cls, universe: Universe, counts: Ints) -> "Occupied":
-        """From one count for each cell; nothing counts an absent record."""
+        """Return the nonzero counts of an array with one count per possible record; absent records are not counted."""
         cells = np.flatnonzero(counts[: universe.cells]).astype(np.int64)
         columns = {axis: universe.along(axis, cells) for axis in range(len(universe.shape))}
         return cls(universe, columns, counts[cells])
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The attributes in which the cells differ."""
+        """The attributes that have a column."""
         return tuple(self._columns)
 
     def along(self, axis: int) -> Ints:
-        """The value of one attribute in each cell."""
+        """Return the column of one attribute."""
         return self._columns[axis]
 
     def over(self, axes: Sequence[int]) -> "Occupied":
-        """These counts, if the attributes can be told."""
+        """Return these counts; raise UsageError if an attribute has no column."""
         if not set(axes) <= set(self._columns):
             raise UsageError("a query about attributes that were not counted", hints=["count the whole records"])
         return self
 
     def by_person(self, axes: Sequence[int]) -> "Occupied":
-        """These counts, if it is known whose they are."""
+        """Return these counts; raise UsageError if the person of each is not known."""
         if self.person is None:
-            raise UsageError("a query about people, whose rows were not told apart", hints=["a session counts them"])
+            raise UsageError("a query about people needs counts by person", hints=["a session counts them"])
         return self.over(axes)
 
     @property
     def cells(self) -> Ints:
-        """The numbers of the cells; only where they differ in all attributes."""
+        """The indices of the possible records; all attributes need a column."""
         total = self.universe.numbered(np.zeros(len(self.counts), dtype=np.int64))
         for axis in range(len(self.universe.shape)):
             total = total + self.universe.offsets(axis, self.over([axis]).along(axis))

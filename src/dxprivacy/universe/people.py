@@ -1,8 +1,9 @@
-"""People with several rows: whose rows they are, how many of each person's count, and which.
+"""People with several rows: which rows belong to a person, and how many of them are kept (contribution bounding).
 
-A person is a multiset of at most `max_rows` kept rows, the missing ones `absent`.  Two people are as far apart as the
-farthest pair of the best matching of their kept rows.  What is spent is estimated row by row: matched rows are replaced
-one after the other, at most `max_rows` of them, so a row gets that part of its distance (docs/theorems.md).
+A person is a multiset of at most `max_rows` kept rows, filled up with `absent`.  The distance of two people is the
+distance of the farthest pair in the best matching of their kept rows (bottleneck matching).  Costs are computed row by
+row: matched rows are replaced one after the other, at most `max_rows` of them, so each row may use the fraction
+1/`max_rows` of its distance (docs/theorems.md).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,14 +15,14 @@ from dxprivacy.errors import PolicyError
 PEOPLE = "people"
 ONE, OWN = "one", "own"
 KEPT = "md5-1"
-"""How rows are chosen where a person has more (docs/data.md): another rule needs another name, and another ledger."""
+"""The rule by which the kept rows are chosen (docs/data.md); another rule needs another name, and another ledger."""
 MOST_ROWS_EACH = 100_000
 MOST_PEOPLE = (1 << 50) // MOST_ROWS_EACH
 
 
 @dataclass(frozen=True)
 class PersonTable:
-    """A second table with an entry for each person: the columns of its key, and the attributes that it tells."""
+    """A second table with one entry per person: the columns of its key, and the attributes that it contains."""
 
     key: tuple[str, ...]
     attributes: tuple[str, ...]
@@ -33,10 +34,10 @@ class PersonTable:
 
 @dataclass(frozen=True)
 class People:
-    """Who a row belongs to, by the columns of its key.
+    """The people of a data set: a row belongs to the person that its key columns name.
 
-    `no_key` says whose the rows without one are: those of `one` person together, or each a person of its `own`.  How
-    many people there are is public, unless `max_people` says how many there can be at most.
+    Rows without a key belong to `one` person together, or each to a person of its `own` (`no_key`).  The number of
+    people is public, unless `max_people` is given, an upper bound on it.
 
     >>> People(("patient",), 10).spec()["max_rows"]
     10
@@ -53,7 +54,7 @@ class People:
             raise PolicyError("a person's key is one column or several different ones", hints=['key = "patient"'])
         if type(self.max_rows) is not int or not 1 <= self.max_rows <= MOST_ROWS_EACH:
             what = f"max_rows is {self.max_rows}; of each person 1 to {MOST_ROWS_EACH:,} rows can be kept"
-            raise PolicyError(what, hints=[("max_rows = 10", "so many rows of each person count, at most")])
+            raise PolicyError(what, hints=[("max_rows = 10", "at most this many rows of each person count")])
         if self.no_key not in (ONE, OWN):
             raise PolicyError(f"no_key is {self.no_key!r}", hints=[f'no_key = "{ONE}"', f'no_key = "{OWN}"'])
         most = self.max_people
@@ -62,15 +63,15 @@ class People:
 
     @property
     def max_records(self) -> int | None:
-        """How many rows can be kept of all people that there can be; None where that depends on a public number."""
+        """The largest number of rows that all people can have; None if it depends on the public number of people."""
         return None if self.max_people is None else self.max_people * self.max_rows
 
     def of_rows(self) -> "People":
-        """Without what a second table tells of them: which rows are kept does not depend on it."""
+        """Return the people without their second table, on which the selection of rows does not depend."""
         return replace(self, table=None)
 
     def telling(self, names: Sequence[str]) -> "People":
-        """Of some attributes alone: a second table matters where it tells some of them, and the rows tell others."""
+        """Restrict to some attributes; the second table stays only if it has some of them and the rows have others."""
         if self.table is None:
             return self
         told = tuple(name for name in self.table.attributes if name in names)
@@ -91,7 +92,7 @@ class People:
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> "People":
-        """The people that `spec()` describes."""
+        """Return the people that `spec()` describes."""
         key = spec.get("key")
         try:
             given = spec.get("table")

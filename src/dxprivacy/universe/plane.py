@@ -1,12 +1,12 @@
-"""Places in a plane: as they are, or on the Earth by latitude and longitude, in kilometers.
+"""Points in a plane: as given, or a map of the Earth from latitude and longitude to kilometers.
 
-On the Earth a degree of latitude counts 111.19 km, a little less than it has, and one of longitude so much times the
-cosine of the middle latitude.  Lengths in this plane are then not more than `stretch` times those on the Earth, for
-places that are no further apart than that says: an arc between them stays near them, and nowhere near it does a degree
-of longitude have fewer kilometers than at its end that is nearest to a pole.
+On the Earth, a degree of latitude counts as 111.19 km, slightly less than its true length, and a degree of longitude as
+this times the cosine of the middle latitude.  For points at most `reach` apart, lengths in this plane are at most
+`stretch(reach)` times those on the Earth.  Reason: the arc between two points stays near them, and a degree of
+longitude along it is nowhere shorter than at the latitude nearest to a pole that the arc can reach.
 
-Longitudes are those of the shortest stretch of a parallel that holds all places: where it crosses the date line, they
-go on beyond 180 degrees there.
+Longitudes are counted along the shortest arc of a parallel that contains all points: if it crosses the date line, they
+continue beyond 180 degrees.
 """
 
 import math
@@ -20,20 +20,20 @@ from dxprivacy.errors import QueryError
 from dxprivacy.exact.arrays import Floats, Ints
 
 KM_PER_DEGREE = Fraction(11119, 100)
-_PI = Fraction(31415926536, 10**10)  # a little more
+_PI = Fraction(31415926536, 10**10)  # rounded up
 _HIGHEST = 89  # degrees: at a pole all longitudes meet
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """Places by two coordinates each, (latitude, longitude) on the Earth."""
+    """Points with two coordinates each; (latitude, longitude) on the Earth."""
 
     coordinates: Floats
     earth: bool
 
     @classmethod
     def of(cls, coordinates: Floats, *, earth: bool) -> "Plane":
-        """Longitudes count modulo 360: all between -180 and 180 degrees."""
+        """Return the plane of points; longitudes are reduced modulo 360 to between -180 and 180 degrees."""
         given = np.asarray(coordinates, dtype=np.float64) + 0.0
         if earth:
             turn = np.fmod(given[:, 1], 360.0) + 0.0
@@ -43,9 +43,9 @@ class Plane:
 
     @cached_property
     def _first(self) -> float:
-        """The longitude from which the map goes eastwards: those that are less count a turn more.
+        """The longitude at the western end of the map; 360 degrees are added to smaller longitudes.
 
-        It lies behind the widest gap between neighbors; before it where that is the one across the date line.
+        It is the eastern end of the widest gap between neighboring longitudes (the gap may cross the date line).
         """
         found = np.unique(self.coordinates[:, 1])
         x: list[float] = found.tolist()
@@ -57,7 +57,7 @@ class Plane:
         return x[widest + 1] if _apart(x[widest], x[widest + 1]) > 360 - _apart(x[0], x[-1]) else x[0]
 
     def along(self, side: int) -> tuple[list[Fraction], Ints]:
-        """All different coordinates of one side, as they count on the map; and which of them each place has."""
+        """Return the distinct coordinates along one side of the map, and for each point the index of its own."""
         numbers, which = np.unique(self.coordinates[:, side], return_inverse=True)
         turned = [360 if side == 1 and x < self._first else 0 for x in numbers.tolist()]
         exact = [Fraction(x) + turn for x, turn in zip(numbers.tolist(), turned, strict=True)]
@@ -65,19 +65,19 @@ class Plane:
 
     @property
     def drawn(self) -> Floats:
-        """Coordinates as they count on the map, nearly."""
+        """The coordinates on the map, in floats."""
         turn = np.where(self.coordinates[:, 1] < self._first, 360.0, 0.0)
         return np.stack([self.coordinates[:, 0], self.coordinates[:, 1] + turn], axis=1)
 
     @cached_property
     def ends(self) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
-        """The least and the largest of either coordinate."""
+        """The smallest and the largest value of each coordinate."""
         first, second = (self.along(side)[0] for side in (0, 1))
         return (min(first), max(first)), (min(second), max(second))
 
     @cached_property
     def lengths(self) -> tuple[Fraction, Fraction]:
-        """What one unit of either coordinate counts."""
+        """The length of one unit of each coordinate."""
         if not self.earth:
             return Fraction(1), Fraction(1)
         low, high = self.ends[0]
@@ -87,7 +87,7 @@ class Plane:
         return KM_PER_DEGREE, KM_PER_DEGREE * Fraction(math.floor(cosine_floor(middle) * 1000), 1000)
 
     def stretch(self, reach: Fraction) -> Fraction:
-        """How much longer than in truth lengths in the plane are at most, of places that are so far apart at most."""
+        """Bound the factor by which the plane overstates the distance of points that are at most `reach` apart."""
         if not self.earth:
             return Fraction(1)
         (south, north), (west, east) = self.ends
@@ -108,14 +108,14 @@ def _apart(west: float, east: float) -> Fraction:
 
 
 def cosine_floor(degrees: Fraction) -> Fraction:
-    """Not above the cosine of an angle from 0 to 90 degrees, and near it.
+    """Return a lower bound on the cosine of an angle from 0 to 90 degrees, close to it.
 
     >>> round(float(cosine_floor(Fraction(60))), 6), 0 <= cosine_floor(Fraction(89)) < Fraction(175, 10000)
     (0.5, True)
     """
     x = Fraction(math.ceil(degrees * _PI / 180 * 10**12), 10**12)
     square, term, total = x * x, Fraction(1), Fraction(1)
-    for n in range(1, 12):  # ends with a minus, and terms fall: not above
+    for n in range(1, 12):  # the last term is negative and terms decrease: a lower bound
         term = -term * square / ((2 * n - 1) * (2 * n))
         total += term
     return max(total, Fraction(0))

@@ -1,15 +1,15 @@
-"""The universe: every record that could occur, as a product of attributes, with an index for each.
+"""The universe: all possible records, as a product of attributes, each record with an index.
 
-Cell index = mixed radix over the attributes, the last one fastest (numpy's C order).  A universe given as a plain list
-of elements is a product of one attribute.  Nobody enumerates a product: what is worked out for it is worked out
-attribute by attribute, or for the few cells that matter.  Arrays of cells hold 64-bit numbers; where a universe has
-more cells than these can number, they hold Python's whole numbers instead (`Universe.numbered`).
+The index of a record is its mixed-radix number over the attributes, the last attribute fastest (numpy's C order).  A
+universe given as a plain list of elements is a product of one attribute.  A product is never enumerated: computations
+work attribute by attribute, or on the few records that matter.  Arrays of record indices hold 64-bit integers; if the
+universe is too large for these, they hold Python integers instead (`Universe.numbered`).
 
-Where records may be added and removed, one more element stands behind the product: `absent`, the record of somebody who
-is not in the data.  So it does where people have several rows: of somebody who has fewer, the others are absent.  No
-query counts it.
+Under add-remove neighbors, one more element follows the product: `absent`, the record of a person who is not in the
+data.  The same holds if people have several rows: a person with fewer than `max_rows` rows has absent ones.  No query
+counts `absent`.
 
-How the lines of the data are written (`file`) is a public fact, too: it decides which record a line is.
+The format of the data file (`file`) is also public: it decides which record a line is read as.
 """
 
 import weakref
@@ -31,8 +31,8 @@ from dxprivacy.universe.file_format import PLAIN, FileFormat
 from dxprivacy.universe.people import PEOPLE, People
 from dxprivacy.wording import repr_of_half_built
 
-_WORTH_REMEMBERING = 500  # cells
-_NUMBERED = 1 << 62  # so many cells have 64-bit numbers, and sums of two of these
+_WORTH_REMEMBERING = 500  # records; smaller arrays are not cached
+_NUMBERED = 1 << 62  # below this size, indices and sums of two of them fit into 64 bits
 ABSENT = "absent"
 REPLACE = "replace"
 
@@ -79,7 +79,7 @@ class Universe:
 
     @classmethod
     def listed(cls, elements: Iterable[object], *, name: str = "element") -> "Universe":
-        """A universe given element by element, without `other`.
+        """Return a universe given element by element, without `other`.
 
         >>> Universe.listed(["a", "b", "c"]).size
         3
@@ -88,7 +88,7 @@ class Universe:
 
     @classmethod
     def from_spec(cls, spec: object) -> "Universe":
-        """The universe that `spec()` describes; its digest is the same.
+        """Return the universe that `spec()` describes, with the same digest.
 
         >>> u = Universe.listed("abc")
         >>> Universe.from_spec(u.spec()) == u
@@ -125,7 +125,7 @@ class Universe:
         return tuple(a.name for a in self.attributes)
 
     def axis(self, name: str) -> int:
-        """The position of an attribute."""
+        """Return the position of an attribute."""
         try:
             return self.names.index(name)
         except ValueError:
@@ -137,7 +137,7 @@ class Universe:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """How far the cell index moves for one step along each attribute."""
+        """The change of a record's index for one step along each attribute."""
         out, stride = [], 1
         for n in reversed(self.shape):
             out.append(stride)
@@ -146,11 +146,11 @@ class Universe:
 
     @cached_property
     def is_wide(self) -> bool:
-        """Whether it has more cells than 64-bit numbers can tell apart."""
+        """Whether there are too many possible records for 64-bit indices."""
         return self.size >= _NUMBERED
 
     def numbered(self, cells: "Iterable[int] | Ints") -> Ints:
-        """Cells as an array to calculate with: of Python's whole numbers where 64 bits would not hold them.
+        """Return record indices as an array for arithmetic: Python integers if 64 bits are not enough.
 
         >>> Universe([Values(name=f"a{k}", values=tuple("abcd")) for k in range(30)]).numbered([5**29]).dtype
         dtype('O')
@@ -159,14 +159,14 @@ class Universe:
         return given.astype(object if self.is_wide else np.int64)
 
     def offsets(self, axis: int, values: Ints) -> Ints:
-        """How far the cell index moves from the first value of an attribute to each of some others."""
+        """Return the change of the index from the first value of an attribute to each of the given values."""
         return self.numbered(values) * self.strides[axis]
 
     def along(self, axis: int, cells: Ints) -> Ints:
-        """The value index along one attribute, of many cells.
+        """Return the value indices of many records along one attribute.
 
-        Whoever looks at many rows asks again and again for the same cells: of arrays that nobody can write to, the
-        last few are remembered.
+        Loops over many rows request the same records again and again, so results for the last few read-only arrays
+        are cached.
         """
         if cells.flags.writeable or len(cells) < _WORTH_REMEMBERING:
             return self._along(axis, cells)
@@ -179,7 +179,7 @@ class Universe:
         return found[axis]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what was remembered: only attributes go to another process."""
+        """Return the state without the cache, for other processes."""
         return {name: value for name, value in vars(self).items() if name != "_told"}
 
     @cached_property
@@ -192,7 +192,7 @@ class Universe:
         return np.asarray(cells // self.strides[axis] % self.shape[axis], dtype=np.int64)
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """Rows of 64-bit numbers, one for each pair of cells: equal for equal pairs, in whatever order."""
+        """Return one row of 64-bit integers per pair of records, equal for equal unordered pairs."""
         ends = np.minimum(i, j), np.maximum(i, j)
         if self.is_wide:
             columns = [self.along(axis, end) for end in ends for axis in range(len(self.shape))]
@@ -201,7 +201,7 @@ class Universe:
         return np.stack(ends, axis=1)
 
     def index(self, records: Sequence[Mapping[str, object]]) -> Ints:
-        """Cells of many records; unlisted values go to `other`."""
+        """Return the indices of many records; unlisted values become `other`."""
         cells = self.numbered([0] * len(records))
         for axis, attribute in enumerate(self.attributes):
             try:
@@ -212,9 +212,9 @@ class Universe:
         return cells
 
     def record(self, cell: int) -> dict[str, str]:
-        """The record in a cell, as labels."""
+        """Return the record at an index, as labels."""
         if not 0 <= cell < self.size:
-            raise QueryError(f"there is no cell {cell}; the universe has {self.size:,}")
+            raise QueryError(f"there is no possible record {cell}; the universe has {self.size:,}")
         if cell == self.absent:
             return dict.fromkeys(self.names, ABSENT)
         return {
@@ -222,16 +222,16 @@ class Universe:
         }
 
     def records(self, cells: Iterable[int]) -> list[dict[str, str]]:
-        """Records of many cells."""
+        """Return the records at many indices, as labels."""
         chosen = self.numbered(cells)
         if chosen.size and not (chosen.min() >= 0 and chosen.max() < self.size):
-            raise QueryError(f"cells lie between 0 and {self.size - 1:,}")
+            raise QueryError(f"indices of records lie between 0 and {self.size - 1:,}")
         columns = [a.decode(self.along(k, chosen)) for k, a in enumerate(self.attributes)]
         rows = zip(chosen.tolist(), *columns, strict=True)
         return [self.record(c) if c == self.absent else dict(zip(self.names, row, strict=True)) for c, *row in rows]
 
     def tell(self, i: int, j: int) -> tuple[str, str]:
-        """Two records in words: only the attributes in which they differ, by name unless one value is a word.
+        """Describe two records by the attributes in which they differ, without the name if a single value is a word.
 
         >>> u = Universe([Values(name="sex", values=("M", "F")), Values(name="native", values=("Y", "N"))])
         >>> u.tell(0, 1)
@@ -241,7 +241,7 @@ class Universe:
         if self.absent in (i, j):
             return self._whole(i), self._whole(j)
         differing = [name for name in self.names if a[name] != b[name]]
-        # A name such as `Ohio` needs no attribute before it; a number does: 0 may be anything.
+        # A word such as `Ohio` is clear without the attribute's name; a number such as 0 is not.
         named = len(differing) > 1 or not all(record[name][:1].isalpha() for record in (a, b) for name in differing)
 
         def say(record: dict[str, str]) -> str:
@@ -250,7 +250,7 @@ class Universe:
         return say(a), say(b)
 
     def _whole(self, cell: int) -> str:
-        """A whole record in words."""
+        """Return a whole record in words."""
         if cell == self.absent:
             return ABSENT
         record = self.record(cell)
@@ -259,28 +259,28 @@ class Universe:
 
     @cached_property
     def digest(self) -> str:
-        """What identifies this universe."""
+        """The digest that identifies this universe."""
         return digest_of(self.spec())
 
     def spec(self) -> list[dict[str, Any]]:
-        """All public facts, canonically."""
+        """Return all public facts, in canonical form."""
         return [a.spec() for a in self.attributes] + self.file.spec() + self._absence()
 
     def _absence(self) -> list[dict[str, Any]]:
-        """Why there is `absent`, where there is."""
+        """Return the part of the spec that explains `absent`; empty if there is none."""
         if self.people is not None:
             return [self.people.spec()]
         return [] if self.absent is None else [{"kind": ABSENT, "max_records": self.max_records}]
 
     def like(self, attributes: Iterable[Attribute], *, file: FileFormat | None = None) -> "Universe":
-        """Other attributes of the same people: what may be absent here may be absent there."""
+        """Return a universe with other attributes for the same people, with the same rule about absence."""
         lines, some = self.file if file is None else file, tuple(attributes)
         if self.people is not None:
             return Universe(some, people=self.people.telling([a.name for a in some]), file=lines)
         return Universe(some, max_records=self.max_records, file=lines)
 
     def onto(self, axes: Sequence[int]) -> "Universe":
-        """Some of the attributes, without `absent`: what of a record queries about them can see."""
+        """Return the product of some attributes, without `absent`: the part on which queries about them depend."""
         return Universe([self.attributes[axis] for axis in axes])
 
     @cached_property
@@ -290,31 +290,31 @@ class Universe:
 
     @property
     def neighbors(self) -> str:
-        """What one record, or one person, may do: be replaced by another one, or also be added and removed."""
+        """The neighboring relation: whether one record, or one person, is replaced, or added or removed."""
         if self.people is not None:
             return f"{PEOPLE}-{REPLACE if self.people.max_people is None else 'add-remove'}"
         return REPLACE if self.absent is None else "add-remove"
 
     @property
     def rows_each(self) -> int:
-        """How many rows of one person count at most: a whole person may show so many times as much as one row."""
+        """The largest number of rows of a person: group privacy multiplies the loss of one row by it."""
         return 1 if self.people is None else self.people.max_rows
 
     def units(self) -> dict[str, str]:
-        """The units of numbers, by `attribute` or `attribute.property`: words for people, no part of the digest."""
+        """Return the units of numbers, by `attribute` or `attribute.property`; the digest does not cover them."""
         out = {a.name: a.unit for a in self.attributes if a.unit}
         facts = {f"{a.name}.{f.name}": f.unit for a in self.attributes for f in a.declared if f.unit}
         return out | facts
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: everything that queries and metrics refer to."""
+        """Return a dictionary for JSON with everything that queries and metrics refer to."""
         return {"digest": self.digest, "attributes": self.spec(), "units": self.units()}
 
 
 def _require_both(names: Sequence[str], of_people: Sequence[str]) -> None:
-    """Attributes of people are some of all, and not all: what is counted are rows."""
+    """Raise PolicyError unless a table of people has some of the attributes, and not all: the rows are counted."""
     if not of_people or len(set(of_people)) < len(of_people) or not set(of_people) < set(names):
         raise PolicyError(
-            "a table of people tells some attributes, and the rows tell others",
-            hints=[('from = "person"', "for an attribute that stands in the table of people")],
+            "a table of people must contain some of the attributes, and the rows the others",
+            hints=[('from = "person"', "for an attribute in the table of people")],
         )

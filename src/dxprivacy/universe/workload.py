@@ -1,4 +1,4 @@
-"""A workload: queries bound to a universe, as rows of integers, with the recipe from rows to answers."""
+"""A workload: queries bound to a universe, as rows of integers, with the recipes from rows to answers."""
 
 import hashlib
 from bisect import bisect_right
@@ -22,7 +22,7 @@ from dxprivacy.universe.universe import Universe
 
 @dataclass(frozen=True, slots=True)  # there may be hundreds of thousands
 class Answer:
-    """One number that the user gets: what it is called, its recipe, unit, target, weight and groups."""
+    """One number that the user gets: its label, recipe, unit, target, weight and groups."""
 
     label: str
     query: int
@@ -30,17 +30,17 @@ class Answer:
     unit: str = ""
     within: Fraction | None = None
     weight: Fraction = Fraction(1)
-    groups: tuple[tuple[str, str], ...] = ()  # by what it is grouped, and its label there
-    blur_bias: float = 0.0  # the largest part of one record that a soft border puts on its other side
+    groups: tuple[tuple[str, str], ...] = ()  # what it is grouped by, and the label of its group
+    blur_bias: float = 0.0  # the largest part of one record that a soft border counts on its wrong side
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """The rows it is made of."""
+        """The rows from which it is computed."""
         return self.recipe.rows
 
 
 class RowByRow(Sequence[Answer]):
-    """An answer for each row, called by its number: made when somebody asks for it.
+    """One answer per row, labeled by the row's number and made on access.
 
     >>> RowByRow(3, Fraction(1))[2].label
     'row 3'
@@ -63,12 +63,12 @@ class RowByRow(Sequence[Answer]):
         return Answer(f"row {at + 1}", self._query, Linear(self._first + at, self._unit))
 
     def moved(self, rows: int, queries: int) -> "RowByRow":
-        """The same further down, among other queries."""
+        """Return the same answers with row and query numbers shifted."""
         return RowByRow(self._rows, self._unit, self._first + rows, self._query + queries)
 
 
 class OneAfterAnother(Sequence[Answer]):
-    """The answers of several workloads, each as it was made."""
+    """The concatenated answers of several workloads, without copying them."""
 
     def __init__(self, parts: Sequence[Sequence[Answer]]) -> None:
         self._parts = parts
@@ -95,7 +95,7 @@ class OneAfterAnother(Sequence[Answer]):
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """Q (K x N) on the integer grid, in blocks."""
+    """The query matrix Q (K x N) on the integer grid, in blocks of rows, and the answers computed from it."""
 
     universe: Universe
     blocks: tuple[Block, ...]
@@ -118,7 +118,7 @@ class Workload:
 
     @cached_property
     def units(self) -> tuple[Fraction, ...]:
-        """What one step on the grid means, per row."""
+        """The value of one grid step, for each row."""
         return tuple(b.unit for b in self.blocks for _ in range(b.rows))
 
     @cached_property
@@ -128,23 +128,23 @@ class Workload:
 
     @property
     def asks(self) -> tuple[tuple[int, ...], ...]:
-        """The attributes that each block of counts and sums of rows looks at."""
+        """The attributes on which each block depends, for blocks that count or sum rows."""
         return tuple(b.axes for b in self.blocks if not isinstance(b, PeopleTable))
 
     @property
     def asks_people(self) -> tuple[tuple[int, ...], ...]:
-        """The attributes that each block looks at that counts people."""
+        """The attributes on which each block depends, for blocks that count people."""
         return tuple(b.axes for b in self.blocks if isinstance(b, PeopleTable))
 
     @cached_property
     def proportional(self) -> tuple[tuple[Block, int], ...]:
-        """The blocks that are accounted as a whole, counts of people and maps, with their first rows."""
+        """The blocks with proportional cost (counts of people, and maps), with their first rows."""
         placed = zip(self.blocks, self.offsets, strict=True)
         return tuple((block, start) for block, start in placed if not block.by_pairs)
 
     @cached_property
     def in_proportional(self) -> Bools:
-        """Whether each row is in one of them."""
+        """Whether each row belongs to a block with proportional cost."""
         out = np.zeros(self.rows, dtype=bool)
         for block, start in self.proportional:
             out[start : start + block.rows] = True
@@ -152,7 +152,7 @@ class Workload:
 
     @cached_property
     def by_pairs(self) -> "Workload | None":
-        """What is accounted pair by pair of records; None where nothing is left."""
+        """The part of the workload whose cost is accounted pair by pair of records; None if it is empty."""
         if not self.proportional:
             return self
         blocks = tuple(block for block in self.blocks if block.by_pairs)
@@ -170,11 +170,11 @@ class Workload:
 
     @cached_property
     def width(self) -> int:
-        """In how many rows one record can count, at most."""
+        """The largest number of rows in which one record can count."""
         return sum(b.width for b in self.blocks)
 
     def differences(self, i: Ints, j: Ints) -> Differences:
-        """|Q_ki - Q_kj|, sparse, over all rows."""
+        """Return |Q_ki - Q_kj| over all rows, sparse."""
         parts = [b.differences(i, j) for b in self.blocks]
         return (
             np.concatenate([p[0] for p in parts]),
@@ -183,7 +183,10 @@ class Workload:
         )
 
     def touched(self, i: Ints, j: Ints) -> tuple[Ints, Ints]:
-        """Which rows of Q differ between two records: the pair's place, and the row; of a map none, of people all."""
+        """Return which rows differ on which pairs: the pair's position, and the row.
+
+        Rows of maps are left out; for counts of people, the rows are those of the groups that differ.
+        """
         pairs: list[Ints] = [np.zeros(0, dtype=np.int64)]
         rows: list[Ints] = [np.zeros(0, dtype=np.int64)]
         for block, start in zip(self.blocks, self.offsets, strict=True):
@@ -195,14 +198,14 @@ class Workload:
         return np.concatenate(pairs), np.concatenate(rows)
 
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        """sum_k w_k |Q_ki - Q_kj| for each pair."""
+        """Return sum_k w_k |Q_ki - Q_kj| for each pair."""
         total = np.zeros(len(i))
         for block, start in zip(self.blocks, self.offsets, strict=True):
             total += block.loads(i, j, weights[start : start + block.rows])
         return total
 
     def answer(self, counts: Ints | Counted) -> Ints:
-        """Q x in 64-bit integers, from one count for each cell or from the cells that have any."""
+        """Return Q x in 64-bit integers, from counts of all possible records, or from sparse counts."""
         found = Occupied.dense(self.universe, counts) if isinstance(counts, np.ndarray) else counts
         return np.concatenate(
             [b.answer((found.by_person if isinstance(b, PeopleTable) else found.over)(b.axes)) for b in self.blocks]
@@ -210,7 +213,7 @@ class Workload:
 
     @cached_property
     def digest(self) -> str:
-        """Identifies the rows, however they were asked for: see docs/formats.md."""
+        """The digest of the rows, independent of how the queries were written: see docs/formats.md."""
         out = hashlib.sha256(f"{self.universe.digest}\n".encode())
         for block in self.blocks:
             parts = block.parts()
@@ -222,11 +225,11 @@ class Workload:
         return out.hexdigest()
 
     def columns(self, cells: Ints) -> Ints:
-        """Q_i of some cells, side by side."""
+        """Return the columns Q_i of some records, side by side."""
         return np.vstack([b.columns(cells) for b in self.blocks])
 
     def row(self, k: int) -> "Workload":
-        """Row k as a workload of its own; called like the answer that it is, if it is one by itself."""
+        """Return row k as a workload of its own, with the label of its answer if the answer is this row alone."""
         if not 0 <= k < self.rows:
             raise QueryError(f"there is no row {k + 1} among {self.rows:,}")
         at = int(self.block_of[k])
@@ -237,17 +240,17 @@ class Workload:
 
     @cached_property
     def _alone(self) -> dict[int, Answer]:
-        """The answers that are one row each, by row, as answers of the first row."""
+        """The answers that consist of one row, by row, with recipes shifted to row 0."""
         alone = ((a, a.recipe.single) for a in self.answers)
         return {row: replace(a, recipe=a.recipe.moved(-row)) for a, row in alone if row is not None}
 
     def dense(self) -> Ints:
-        """The whole matrix; for tests and small universes."""
+        """Return the whole matrix; for tests and small universes."""
         return np.vstack([b.dense() for b in self.blocks])
 
 
 def stack(workloads: Sequence[Workload]) -> Workload:
-    """Several workloads over one universe as one."""
+    """Concatenate several workloads over one universe."""
     if not workloads:
         raise UsageError("ask at least one query")
     if len(workloads) == 1:

@@ -190,7 +190,7 @@ def test_names_are_no_ends_where_there_are_numbers_days_or_no_order():
         '[attributes.day]\ndates = ["2026-01-01", "2026-01-09"]\nepsilon = 1\nper = "1 day"\n'
     )
     for words, what in (
-        ("count where age=young..old", "age holds numbers; 'young' is none"),
+        ("count where age=young..old", "age holds numbers; 'young' is not a number"),
         ("count where sex=F..M", "sex has no order"),
         ("count where day=early..late", "day holds dates"),
     ):

@@ -94,7 +94,7 @@ def test_the_most_extreme_numbers_that_are_let_in_are_computed_with(extreme, per
         ('["a", "b", "a"]', "x lists 'a' twice"),
         ('[1, "1"]', "x lists '1' twice"),
         ('[true, "true"]', "x lists 'true' twice"),
-        ('["a", "other"]', "x lists a value named 'other', which is ours for invalid entries"),
+        ('["a", "other"]', "x lists a value named 'other', which is reserved for invalid entries"),
         ('["a", "b\\n"]', "x: a value has control characters"),
         ('["a\\u001b[31m"]', "x: a value has control characters"),
         ("[" + ", ".join(f'"{k}"' for k in range(3)) + ", 0]", "x lists '0' twice"),

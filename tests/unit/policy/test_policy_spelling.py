@@ -37,7 +37,7 @@ def test_a_policy_says_what_else_counts_as_a_value():
             8,
             "alias ' X' of 'F' is taken for 'M' already",
         ),
-        ('values = ["M", "m"]\nepsilon = 1\nfold_case = true\n', 6, "which fold_case takes for the same"),
+        ('values = ["M", "m"]\nepsilon = 1\nfold_case = true\n', 6, "which are the same under fold_case"),
         ('values = [" M"]\ntrim = true\nepsilon = 1\n', 5, "trim leaves out the blanks"),
         ("integers = [0, 9]\nepsilon = 1\nper = 1\ntrim = true\n", 7, "blanks around them already"),
         ('dates = ["2026-01-01", "2026-02-01"]\nepsilon = 1\nper = "1 day"\naliases = {}\n', 7, "no other spelling"),

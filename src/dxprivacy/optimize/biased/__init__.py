@@ -1,6 +1,6 @@
-"""Biased plans: rows that are cheaper to answer than the asked ones, where the number of records is public.
+"""Biased plans: rows that are cheaper to measure than the workload queries, if the number of records is public.
 
-Numbers in, numbers out: nothing here knows of plans, policies or data, and what is proposed is certified elsewhere.
+Nothing here knows plans, policies or data; the results are proposals in floats and are certified elsewhere.
 
 In reading order: `closed_pairs`, `shapes`, `envelope`, `one_row`, `many_rows`, `joint`, `smalldb_bound`.
 """

@@ -1,8 +1,8 @@
 """A small universe as pairs of elements with finite distances, closed under the triangle inequality.
 
-Privacy asks for `|row_i - row_j| <= scale * d(i, j)` on every pair.  A pair that is not listed may be told apart
-freely; a listed one never by more than the shortest path between its ends, so distances are closed first and only go
-down.  Elements that no path joins fall into different classes, and a row may be shifted within each class at no cost.
+Privacy requires `|row_i - row_j| <= scale * d(i, j)` on every pair.  A pair that is not listed may be distinguished
+freely.  The shortest path bounds the loss of a listed pair, so distances are replaced by shortest paths and only
+decrease.  Elements that no path joins are in different classes, and shifting a row within a class costs nothing.
 Invariant: `closed` is symmetric, 0 on the diagonal, infinite between classes, and obeys the triangle inequality up to
 rounding.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from dxprivacy.errors import UsageError
 from dxprivacy.exact.arrays import Bools, Floats, Ints
 
-LARGEST = 1e60  # of numbers and distances, so that no square leaves the floats
+LARGEST = 1e60  # bound on numbers and distances, so that squares do not overflow
 _MOST_RECORDS = 2**63
 
 
@@ -29,7 +29,7 @@ class ClosedPairs:
 
     @property
     def size(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return len(self.closed)
 
     @cached_property
@@ -39,7 +39,7 @@ class ClosedPairs:
 
     @cached_property
     def essential(self) -> tuple[Ints, Ints, Floats]:
-        """The pairs that no detour through shorter ones implies: what holds on them holds everywhere, up to rounding.
+        """The pairs that are not implied by a detour over shorter ones; constraints on them suffice, up to rounding.
 
         Both legs of a detour are clearly shorter than the pair, so no two pairs can imply each other.
         """
@@ -53,11 +53,11 @@ class ClosedPairs:
 
     @cached_property
     def classes(self) -> Ints:
-        """The class of each element: its least element."""
+        """The class of each element, named by the smallest element of the class."""
         return np.asarray(np.isfinite(self.closed).argmax(axis=1), dtype=np.int64)
 
     def loads(self, rows: Floats, scales: Floats | None = None) -> Floats:
-        """Which part of each pair's distance the differences of some rows, over their scales, use together."""
+        """Return the fraction of each pair's distance that the rows, divided by their scales, use in total."""
         first, second, distances = self.all
         used = np.zeros(len(first))
         for k, row in enumerate(rows):
@@ -66,7 +66,7 @@ class ClosedPairs:
         return used / distances
 
     def offset(self, error: Floats) -> tuple[Floats, Floats]:
-        """Half the largest range within a class for each row of errors, and the middles to take away from them."""
+        """Return for each row of errors half the largest range within a class, and the middles to subtract."""
         low, high = np.full(error.shape, np.inf), np.full(error.shape, -np.inf)
         rows = np.arange(len(error))[:, None]
         np.minimum.at(low, (rows, self.classes), error)
@@ -75,9 +75,9 @@ class ClosedPairs:
         return ((high - low) / 2).max(axis=1), (low + high) / 2
 
     def middle(self, row: Floats, scale: float) -> Floats:
-        """The nearest row, in the largest difference, that changes by at most `scale` times the distance.
+        """Return the nearest row (in maximum norm) that changes by at most `scale` times the distance.
 
-        It is the average of McShane's two extensions, the largest and the smallest that keep to the row.
+        It is the average of the two McShane extensions, the largest and the smallest.
         """
         with np.errstate(invalid="ignore"):
             reach = np.where(np.isfinite(self.closed), scale * self.closed, np.inf)
@@ -85,7 +85,7 @@ class ClosedPairs:
 
 
 def close(size: int, first: Any, second: Any, distances: Any) -> ClosedPairs:
-    """Close the pairs of a universe of `size` elements; infinite distances are dropped, unsound ones refused.
+    """Close the pairs of a universe of `size` elements; drop infinite distances, raise UsageError for invalid ones.
 
     >>> close(3, [0, 1, 0], [1, 2, 2], [1.0, 2.0, 9.0]).closed[0]
     array([0., 1., 3.])
@@ -105,7 +105,7 @@ def close(size: int, first: Any, second: Any, distances: Any) -> ClosedPairs:
 
 
 def shortest(matrix: Floats) -> Floats:
-    """The lengths of the shortest paths."""
+    """Return the lengths of the shortest paths (Floyd-Warshall)."""
     matrix = matrix.copy()
     for k in range(len(matrix)):
         np.minimum(matrix, matrix[:, [k]] + matrix[[k], :], out=matrix)
@@ -113,7 +113,7 @@ def shortest(matrix: Floats) -> Floats:
 
 
 def numbers(value: Any, what: str, *, infinite: bool = False) -> Floats:
-    """An array of floats of sensible size, or an error."""
+    """Return an array of floats; raise UsageError for NaN and for numbers that are too large."""
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -124,7 +124,7 @@ def numbers(value: Any, what: str, *, infinite: bool = False) -> Floats:
 
 
 def records(n: Any) -> float:
-    """The public number of records, at least 1."""
+    """Return the public number of records as a float; raise UsageError unless it is between 1 and 2^63."""
     if isinstance(n, bool) or not isinstance(n, (int, float, np.integer, np.floating)):
         raise UsageError("the number of records is not a number", hints=["n must be public: the bias grows with it"])
     if not (math.isfinite(n) and 1 <= n <= _MOST_RECORDS):
@@ -133,7 +133,7 @@ def records(n: Any) -> float:
 
 
 def enough(scales: Floats, rows: Floats, pairs: ClosedPairs) -> Floats:
-    """The scales, enlarged together by what rounding needs so that no load exceeds 1; rows at scale 0 must not vary."""
+    """Enlarge the scales by a common factor for rounding, so that no load exceeds 1; rows of scale 0 must not vary."""
     varies = scales > 0
     for _ in range(60):
         load = float(pairs.loads(rows[varies], scales[varies]).max(initial=0.0))

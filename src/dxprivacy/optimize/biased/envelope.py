@@ -1,8 +1,8 @@
-"""The upper envelope of the lines `delta - c d`: how far a row is from the nearest one that keeps to scale c.
+"""The upper envelope of the lines `delta - c d`: the distance of a row from the nearest one of scale c.
 
 A row whose elements differ by delta at distance d is at least `max (delta - c d)_+ / 2` away from every row that
-changes by at most c d, and McShane's extensions attain it.  As a function of c that is convex, piecewise
-linear and falls to 0, so that problems in c are solved exactly, piece by piece.
+changes by at most c d, and McShane's extensions attain this bound.  As a function of c it is convex, piecewise linear
+and decreases to 0, so problems in c are solved exactly, piece by piece.
 """
 
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ class EnvelopePieces:
 
 
 def envelope(deltas: Any, distances: Any) -> tuple[Floats, Floats]:
-    """The corners c of `max (delta - c d, 0)` over c >= 0, from 0 to where it vanishes, and its values there.
+    """Return the corners c >= 0 of `max (delta - c d, 0)`, from 0 to where it vanishes, and its values there.
 
-    Infinite distances say nothing and are dropped.
+    Infinite distances are ignored.
 
     >>> [[round(float(x), 9) for x in part] for part in envelope([1.0, 0.8], [2.0, 1.0])]
     [[0.0, 0.2, 0.8], [1.0, 0.6, 0.0]]
@@ -48,12 +48,12 @@ def envelope(deltas: Any, distances: Any) -> tuple[Floats, Floats]:
 
 
 def pieces(delta: Floats, d: Floats) -> EnvelopePieces:
-    """The same, with the line of each piece."""
+    """Return the envelope with the line of each piece."""
     use = np.isfinite(d) & (delta > 0)
     delta, d = delta[use], d[use]
     order = np.lexsort((-delta, d))
     delta, d = delta[order], d[order]
-    # A line that is steeper than another must start higher, or it is never on top.
+    # A steeper line must start higher than all flatter ones, or it is never on top.
     before = np.append(0.0, np.maximum.accumulate(delta)[:-1])[: len(delta)]
     delta, d = np.append(0.0, delta[delta > before]), np.append(0.0, d[delta > before])  # the first line is 0
     corners, heights, slopes = [0.0], [], []
@@ -64,12 +64,12 @@ def pieces(delta: Floats, d: Floats) -> EnvelopePieces:
         heights.append(float(delta[at]))
         slopes.append(float(d[at]))
         corners.append(max(reached, corners[-1]))
-        at = int(np.argmin(meets))  # of lines that meet in one point the flattest goes on
+        at = int(np.argmin(meets))  # if several lines meet in one point, the flattest continues
     return EnvelopePieces(np.array(corners), np.array(heights), np.array(slopes))
 
 
 def least_absolute(found: EnvelopePieces, n: float) -> float:
-    """The c that minimizes `n/2 envelope(c) + c`, which is convex and piecewise linear; of several the least biased.
+    """Return the c that minimizes `n/2 envelope(c) + c` (convex, piecewise linear); of several, the least biased.
 
     >>> one = pieces(np.array([1.0]), np.array([1.0]))
     >>> least_absolute(one, 3), least_absolute(one, 2), least_absolute(one, 1)
@@ -80,7 +80,7 @@ def least_absolute(found: EnvelopePieces, n: float) -> float:
 
 
 def least_squares(found: EnvelopePieces, n: float) -> tuple[float, float]:
-    """The c that minimizes `n^2/4 envelope(c)^2 + 2 c^2`, which is convex, and the minimum."""
+    """Return the c that minimizes `n^2/4 envelope(c)^2 + 2 c^2`, which is convex, and the minimum."""
     if not len(found.heights):
         return 0.0, 0.0
     h, s = found.heights, found.slopes

@@ -1,9 +1,9 @@
-"""Joint steps in shapes and scales, as linear programmes.
+"""Joint steps in shapes and scales, as linear programs.
 
-`c X` is linearized around the present shapes and scales (or c is held: the paper's block coordinate descent), which
-leaves a convex problem under the linear privacy of the shapes.  Its squares of few numbers are replaced by tangents,
-and its pairs by those that matter, both added as the solution calls for them.  Shapes between two that keep the
-distances keep them too, so a search along the way gives a better feasible point or none: nothing has to be repaired.
+`c X` is linearized around the present shapes and scales (or c is fixed: the paper's block coordinate descent), which
+gives a convex problem under the linear privacy constraints of the shapes.  Its squares are replaced by tangents, and
+its pairs by the relevant ones; both are added as needed (cutting planes).  Convex combinations of feasible shapes are
+feasible, so a line search returns a better feasible point or none, and no repair is needed.
 """
 
 from collections.abc import Callable
@@ -20,13 +20,13 @@ from dxprivacy.optimize.pair_constraints import SparsePairs
 
 _CUTS = 4
 _LONGEST = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1, 0.05, 0.02, 0.005)
-_ENTRIES = 20_000  # pairs times rows of a programme
+_ENTRIES = 20_000  # pairs times rows of a linear program
 _FAN: Floats = 2.0 ** np.arange(-10.0, 11.0)
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Where a step starts, in units that make all numbers of order 1.
+    """The starting point of a step, in units in which all numbers are of order 1.
 
     Rows are divided by their ranges, scales by the present ones, the biases by `units`.
     """
@@ -48,7 +48,7 @@ def descend(
     rounds: int,
     progress: Callable[[float], None],
 ) -> tuple[Floats, int]:
-    """Steps until they gain nothing, and how many were made."""
+    """Make steps until they do not help; return the shapes, and the number of steps."""
     scales, loss = problem.settle(shapes)
     done = 0
     work = np.zeros(0, dtype=np.int64)
@@ -67,7 +67,7 @@ def descend(
             if value < best:
                 best, found, found_scales = value, there, after
             elif best < loss:
-                break  # past the lowest point
+                break  # past the minimum
         if not best < loss:
             break
         small = best > loss * (1 - (1e-4 if move_scales else 1e-3))
@@ -87,7 +87,7 @@ def _towards(
     watch: Watch,
     move_scales: bool,
 ) -> tuple[Floats | None, Ints]:
-    """The shapes that the linearized problem likes best, and the pairs that it needed."""
+    """Return the optimal shapes of the linearized problem, and the pairs that it needed."""
     first, second, d = problem.pairs.essential
     most = max(_ENTRIES // len(kept), 10)
     loads = _loads(shapes, first, second, d)
@@ -142,7 +142,7 @@ def _solve(
     move_scales: bool,
     watch: Watch,
 ) -> tuple[Floats, Floats, Floats] | None:
-    """Rows in units of their ranges, biases in their units, growth of the scales; None where the solver gives up.
+    """Return rows in units of their ranges, biases in their units, and scale factors; None if the solver fails.
 
     Variables: rows (K x N), loads of pairs (K x pairs), then bias, growth and the squares of both (K each).
     """
@@ -159,7 +159,7 @@ def _solve(
     height = 0
 
     def add(count: int, *terms: tuple[Any, Any, Any], limit: Any) -> None:
-        """Rows `sum of value * variable <= limit`; each term gives row numbers, variables and values."""
+        """Add constraints `sum of value * variable <= limit`; a term has row numbers, variables and values."""
         nonlocal height
         entries.extend((np.asarray(row) + height, variable, value) for row, variable, value in terms)
         limits.append(np.broadcast_to(np.asarray(limit, dtype=np.float64), (count,)))
@@ -219,22 +219,22 @@ def _loads(shapes: Floats, first: Ints, second: Ints, d: Floats) -> Floats:
 
 
 def _largest(loads: Floats, count: int) -> Ints:
-    """The pairs with the largest loads, without those that have none."""
+    """Return the pairs with the largest positive loads."""
     top = np.argsort(-loads, kind="stable")[:count]
     return top[loads[top] > 0].astype(np.int64)
 
 
 def _off(fan: list[Floats], at: Floats) -> Floats:
-    """How much the tangents are below the squares, relatively to those and to 1."""
+    """Return how far the tangents are below the squares, relative to the larger of the square and 1."""
     gaps = [value**2 - max(float((2 * t * value - t * t).max()), 0.0) for t, value in zip(fan, at, strict=True)]
     return np.array(gaps) / np.maximum(at**2, 1.0)
 
 
-# -- Majorize-minimize: how much of the distances each row gets, and which rows are better answered by a constant ------
-# With its budget s of the row left, answer k costs `n^2 (bias at s)^2 + 2 (s / w)^2`, w being its precision.  At any
-# fixed s that is above the true cost, which takes the best s, and it is convex in w: the unbiased problem with weights
-# a s^2, which `optimal` solves.  So alternate; the loss never rises.  Rows can fade away but not come back, so a search
-# drops rows and starts from what is left.
+# -- Majorize-minimize: divide the distances among rows, and find rows that are better answered by a constant ----------
+# If a row is scaled by s, answer k costs `n^2 (bias at s)^2 + 2 (s / w)^2`, w being its precision.  For any fixed s
+# this is at least the true cost, which uses the best s, and it is convex in w: the unbiased problem with weights a s^2,
+# which `optimize` solves.  Alternating the two never increases the objective.  Rows can vanish but not return, so a
+# search also drops rows and restarts from the remaining ones.
 
 
 _ROUNDS = 40
@@ -243,7 +243,7 @@ _LARGE = 300_000  # pairs times rows beyond which fewer starts are tried
 
 
 def rebalance(problem: BiasedProblem, shapes: Floats, watch: Watch, *, rounds: int = _ROUNDS) -> Floats:
-    """Share the distances again among the shapes until that helps no more."""
+    """Divide the distances among the shapes again, until this does not help."""
     scales, loss = problem.settle(shapes)
     for _ in range(rounds):
         if watch.over:
@@ -260,7 +260,7 @@ def rebalance(problem: BiasedProblem, shapes: Floats, watch: Watch, *, rounds: i
 
 
 def search(problem: BiasedProblem, start: Floats, watch: Watch) -> Floats:
-    """The best of rebalanced starts: all rows, one row before all others, and rows dropped one after another."""
+    """Return the best rebalanced start: all rows, one favored row, and rows dropped one after another."""
     best = rebalance(problem, start, watch)
     scales, loss = problem.settle(best)
     count = len(start)
@@ -271,7 +271,7 @@ def search(problem: BiasedProblem, start: Floats, watch: Watch) -> Floats:
         after, value = problem.settle(found)
         if value < loss:
             best, scales, loss = found, after, value
-    # Dropping helps the rows that use the distances most for the least: try them in that order.
+    # Try to drop rows in the order of decreasing cost.
     improved = count > 1
     while improved and not watch.over:
         improved = False
@@ -289,14 +289,14 @@ def search(problem: BiasedProblem, start: Floats, watch: Watch) -> Floats:
 
 
 def _favor(problem: BiasedProblem, start: Floats, k: int) -> Floats:
-    """Row k before all others."""
+    """Return a start in which row k is favored over all others."""
     weights = np.full(len(start), 1e-3)
     weights[k] = 1.0
     return _budget(problem, start, weights * problem.weights * problem.ranges**2)
 
 
 def _budget(problem: BiasedProblem, shapes: Floats, weights: Floats) -> Floats:
-    """The multiples of the shapes with the least `sum weights / multiple^2`; faded rows are dropped."""
+    """Return the multiples of the shapes with the least `sum weights / multiple^2`; vanishing rows are dropped."""
     from scipy.sparse import csr_array
 
     first, second, d = problem.pairs.essential

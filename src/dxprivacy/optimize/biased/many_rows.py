@@ -1,7 +1,7 @@
-"""Many rows with bias: not convex, so several ways are tried from the unbiased optimum and the best is kept.
+"""Many biased rows: a non-convex problem; several methods start from the unbiased optimum, and the best is kept.
 
-Invariant: what is returned keeps every pair in floats and is never worse than the unbiased optimum it was given.
-Everything is limited in rounds and deterministic; a watch may stop it early.
+Invariant: the result keeps every pair in floats and is never worse than the given unbiased optimum.  All work is
+deterministic and limited by rounds; a watch may stop it early.
 """
 
 import math
@@ -18,15 +18,15 @@ from dxprivacy.optimize.biased.one_row import nearest, single
 from dxprivacy.optimize.biased.shapes import Biased, BiasedProblem
 from dxprivacy.optimize.deadline import Watch
 
-# -- Allot the distances of the pairs to the rows, and solve each row exactly in what it got -----------------
-# Allotments that add up to no more than the distances are private whatever each row does with its own, and a row alone
-# is a problem in one number.  Which allotment is best is the hard part: here are good guesses.
+# -- Allot the distances of the pairs to the rows, and solve each row exactly within its allotment ---------------------
+# If allotments add up to at most the distances, any rows within them are private, and a single row is a problem in one
+# number.  The best allotment is hard to find; these functions make good guesses.
 
 
 def refit(problem: BiasedProblem, shapes: Floats) -> Floats:
-    """Allot each pair's distance to the rows as they use it, and solve each row.
+    """Allot each pair's distance to the rows in proportion to their present use, and solve each row.
 
-    A row's old shape keeps to its allotment, so no row gets worse.
+    The old shape of a row fits its allotment, so no row gets worse.
     """
     first, second, d = problem.pairs.all
     used = np.abs(shapes[:, first] - shapes[:, second])
@@ -42,7 +42,7 @@ def refit(problem: BiasedProblem, shapes: Floats) -> Floats:
 
 
 def leftovers(problem: BiasedProblem, shapes: Floats, order: Ints) -> Floats:
-    """Give each row that was dropped, in some order, what the others leave of the distances: it can only gain."""
+    """Give each dropped row, in the given order, the distances that others leave; this never makes a row worse."""
     first, second, d = problem.pairs.all
     shapes = shapes.copy()
     for k in order:
@@ -62,17 +62,17 @@ def _allotted(pairs: ClosedPairs, distances: Floats) -> ClosedPairs:
     return ClosedPairs(shortest(matrix))
 
 
-# -- Many rows with bias -----------------------------------------------------------------------------------------------
+# -- Many biased rows --------------------------------------------------------------------------------------------------
 
 
 Progress = Callable[[str, float], None]
-_WORTH = 1e-6  # a smaller gain is not worth a bias
-_Found = tuple[float, str, Floats, int]  # loss, name, shapes, rounds
+_WORTH = 1e-6  # a smaller relative gain does not justify a bias
+_Found = tuple[float, str, Floats, int]  # objective, name, shapes, rounds
 MAJORIZE, DESCENT = "majorize-minimize", "block coordinate descent"
 _ROUNDS = 12
 _PASSES = 3
 _FINALISTS = 3
-_SMALL = 400  # numbers in the rows, up to which several finalists are improved
+_SMALL = 400  # entries of the rows up to which several finalists are improved
 _NEAR = 1.3
 _FIRST = 12
 
@@ -89,9 +89,11 @@ def many(
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> Biased:
-    """Rows and scales with a low `sum_k a_k (n^2 max_i (P_ki - Q_ki)^2 + 2 c_k^2)`, never above that of Q at scales0.
+    """Return rows P and scales c with a small objective, never above that of Q at `scales0`.
 
-    `progress` is told the name of what is being tried and the loss so far, as a part of the unbiased one.
+    The objective is `sum_k a_k (n^2 max_i (P_ki - Q_ki)^2 + 2 c_k^2)`.
+
+    `progress` is called with the name of the current method and its objective relative to the unbiased one.
 
     >>> found = many([[0, 1], [0, 1]], [0], [1], [1.0], 1, [1, 1], [2.0, 2.0])
     >>> round(found.loss, 6)  # one row gets everything, the other a constant: 2/9 + 1/4
@@ -126,7 +128,7 @@ def many(
 def _best(
     problem: BiasedProblem, c0: Floats, plain: float, watch: Watch, progress: Progress
 ) -> tuple[str, Floats, int]:
-    """The best shapes of all ways, the way that found them, and how many rounds that took."""
+    """Return the name of the best method, its shapes, and the number of rounds."""
 
     def tell(name: str) -> Callable[[float], None]:
         return lambda loss: progress(name, min(loss / plain, 1.0))
@@ -143,7 +145,7 @@ def _best(
     note(MAJORIZE, shapes, 1)
     if not watch.over:
         note(MAJORIZE, rebalance(problem, refit(problem, shapes), watch), 2)
-    heavy = np.argsort(-problem.weights * problem.ranges**2, kind="stable")  # by what a constant would cost
+    heavy = np.argsort(-problem.weights * problem.ranges**2, kind="stable")  # by the cost of a constant answer
     for k in heavy[:_FIRST]:
         if watch.over:
             break
@@ -167,7 +169,7 @@ def _best(
 
 
 def _finalists(found: list[_Found], count: int) -> list[_Found]:
-    """The few best, without those that came to the same loss or stayed far above."""
+    """Return the best few, without those of equal objective and those far above the best."""
     chosen: list[_Found] = []
     for one in sorted(found, key=lambda one: one[0]):
         if not chosen or one[0] > chosen[-1][0] * (1 + 1e-6):
@@ -176,7 +178,7 @@ def _finalists(found: list[_Found], count: int) -> list[_Found]:
 
 
 def _rows(problem: BiasedProblem, shapes: Floats) -> tuple[Floats, Floats]:
-    """Scales, and rows shifted within each class to be as near as possible to what was asked."""
+    """Return scales, and rows shifted within each class to be nearest to the workload rows."""
     scales, _ = problem.settle(shapes)
     rows = scales[:, None] * shapes
     _, middle = problem.pairs.offset(rows - problem.Q)

@@ -1,8 +1,8 @@
-"""One row, exactly: the best trade between bias and noise.
+"""Optimize a single row exactly: the best trade-off between bias and noise.
 
-A row that keeps to scale c differs from q by at least `error(c) = max (|q_i - q_j| - c d(i, j))_+ / 2` somewhere, and
-one attains it.  So the least worst squared error is that of `n^2 error(c)^2 + 2 c^2`, and the least worst absolute
-error that of `n error(c) + c`: convex in c alone, and solved on the pieces of an envelope.
+A row of scale c differs from q by at least `error(c) = max (|q_i - q_j| - c d(i, j))_+ / 2` somewhere, and one row
+attains this.  So the least worst-case squared error is the minimum of `n^2 error(c)^2 + 2 c^2`, and the least
+worst-case absolute error that of `n error(c) + c`.  Both are convex in c and minimized on the pieces of an envelope.
 """
 
 from typing import Any
@@ -18,9 +18,9 @@ from dxprivacy.optimize.objectives import SQUARED, Objective
 
 
 def single(q: Any, first: Any, second: Any, distances: Any, n: Any, *, objective: Objective = SQUARED) -> Biased:
-    """The row to measure instead of q, and its noise, with the least worst error over data sets of n records.
+    """Return the row to measure instead of q, and its noise, with the least worst-case error over n records.
 
-    The error is squared, or absolute for `loss=ABSOLUTE`.
+    The error is squared, or absolute for `objective=ABSOLUTE`.
 
     >>> found = single([0.0, 1.0], [0], [1], [1.0], n=1)
     >>> round((found.loss / 2) ** 0.5, 6)  # against a scale of 1 without bias
@@ -34,13 +34,13 @@ def single(q: Any, first: Any, second: Any, distances: Any, n: Any, *, objective
     bias = count * float(np.abs(found - row).max())
     plain = unbiased_scale(row, pairs)
     least, simple = _error(bias, scale, objective), _error(0.0, plain, objective)
-    if simple <= least:  # nothing to gain that floats could hold
+    if simple <= least:  # no gain, up to float rounding
         found, scale, bias, least = row.copy(), plain, 0.0, simple
     return Biased(found[None, :], np.array([scale]), np.array([bias]), least, "exact", 1)
 
 
 def nearest(row: Floats, pairs: ClosedPairs, n: float, objective: Objective = SQUARED) -> tuple[Floats, float]:
-    """The row and scale of the exact optimum, repaired for rounding."""
+    """Return the row and scale of the exact optimum, corrected for rounding."""
     first, second, d = pairs.all
     lines = pieces(np.abs(row[first] - row[second]), d)
     c = least_absolute(lines, n) if objective.absolute else least_squares(lines, n)[0]
@@ -50,11 +50,11 @@ def nearest(row: Floats, pairs: ClosedPairs, n: float, objective: Objective = SQ
 
 
 def _error(bias: float, scale: float, objective: Objective) -> float:
-    """The worst expected error: noise has mean 0, and mean size `scale`."""
+    """Return the worst-case expected error: noise has mean 0 and mean absolute value `scale`."""
     return bias + scale if objective.absolute else bias * bias + 2 * scale * scale
 
 
 def unbiased_scale(row: Floats, pairs: ClosedPairs) -> float:
-    """The scale at which the row itself may be answered."""
+    """Return the smallest scale at which the row itself may be answered."""
     scale = float(pairs.loads(row[None, :]).max(initial=0.0))
     return float(enough(np.array([scale]), row[None, :], pairs)[0])

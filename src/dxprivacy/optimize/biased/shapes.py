@@ -1,8 +1,8 @@
-"""Many rows as one problem over shapes: X = P / c, whose privacy is linear (`sum_k |X_ki - X_kj| <= d(i, j)`).
+"""Many rows as one problem over shapes X = P / c, whose privacy constraint is `sum_k |X_ki - X_kj| <= d(i, j)`.
 
-The shapes decide everything: the best scale of each is a convex problem in one number, and shifting a shape within a
-class costs nothing.  So every method here walks from shapes that keep the distances to better ones that keep them too,
-and may be stopped at any time.
+The shapes determine everything: the best scale of each is a convex problem in one number, and shifting a shape within a
+class costs nothing.  So every method here moves from feasible shapes to better feasible ones, and may be stopped at any
+time.
 """
 
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ import numpy as np
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.optimize.biased.closed_pairs import ClosedPairs
 
-# -- What a biased plan proposes: rows to measure instead of the asked ones, and the noise of each ---------------------
+# -- Biased plans: rows to measure instead of the workload rows, and the noise of each ---------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Biased:
-    """Measure `rows @ x` with Laplace noise of `scales` and report it as the answer to the rows that were asked.
+    """A plan to measure `rows @ x` with Laplace noise of `scales`, and to report this as the answer to the workload.
 
-    The worst squared error of answer k over all data sets of n records is exactly `bias[k]^2 + 2 scales[k]^2`, since
-    the noise has mean 0; `loss` is their sum times the weights (for absolute errors that of `bias[k] + scales[k]`).  A
-    row at scale 0 is constant on every class of elements that may not be told apart freely: its answer costs nothing.
+    The worst-case squared error of answer k over all data sets of n records is exactly `bias[k]^2 + 2 scales[k]^2`,
+    because the noise has mean 0.  The objective `loss` is their weighted sum (for absolute errors, that of `bias[k] +
+    scales[k]`).  A row of scale 0 is constant on every class of elements at finite distance: its answer costs nothing.
     """
 
     rows: Floats
@@ -56,33 +56,33 @@ class BiasedProblem:
 
     @cached_property
     def ranges(self) -> Floats:
-        """How much each row differs within the classes."""
+        """The largest range of each row within a class."""
         return 2 * self.half(self.Q)
 
     def half(self, error: Floats) -> Floats:
-        """The largest error that is left when each class is shifted for the best: half its range."""
+        """Return the largest error if each class is shifted optimally: half its range."""
         order, starts = self._order
         error = error[:, order]
         spread = np.maximum.reduceat(error, starts, axis=1) - np.minimum.reduceat(error, starts, axis=1)
         return np.asarray(spread.max(axis=1) / 2, dtype=np.float64)
 
     def within(self, shapes: Floats) -> Floats:
-        """The same shapes, as large as the distances allow."""
+        """Return the shapes, scaled to be as large as the distances allow."""
         load = float(self.pairs.loads(shapes).max(initial=0.0))
         return shapes / load if load > 0 else shapes
 
     def settle(self, shapes: Floats) -> tuple[Floats, float]:
-        """The best scale of each shape, 0 where a constant is better than any, and the loss.
+        """Return the best scale of each shape (0 if a constant answer is best), and the objective.
 
-        Half the range of `c X - Q` is the largest of many lines in c, so `n^2 half^2 + 2 c^2` is convex.  Between two
-        scales that enclose the best one, take the lowest point under their two lines; each try brings a new line, or
-        there is none above and the point is exact.
+        Half the range of `c X - Q` is the maximum of many lines in c, so `n^2 half^2 + 2 c^2` is convex.  Between two
+        scales that enclose the best one, the next point is the minimum for their two lines; each evaluation adds a new
+        line, or no line is above and the point is exact.
         """
         n2 = self.n * self.n
         low = np.zeros(len(shapes))
         low_at, low_slope = self._line(shapes, low)
         least, best = n2 * low_at**2, low
-        high = self.n * low_at / 2**0.5  # beyond it 2 c^2 alone is more than a constant costs
+        high = self.n * low_at / 2**0.5  # beyond it, 2 c^2 alone exceeds the cost of a constant
         high_at, high_slope = self._line(shapes, high)
         guess = np.clip(self._fit(shapes), low, high)
         for step in range(_STEPS):
@@ -100,7 +100,7 @@ class BiasedProblem:
         return best, float(self.weights @ least)
 
     def _fit(self, shapes: Floats) -> Floats:
-        """The scale of least squares: what it is exactly where the row has the shape."""
+        """Return the least-squares scale, which is exact if the row has the shape."""
         order, starts = self._order
         counts = np.diff(np.append(starts, len(order)))
         parts = []
@@ -115,7 +115,7 @@ class BiasedProblem:
         return np.maximum(fits, 0.0)
 
     def _line(self, shapes: Floats, c: Floats) -> tuple[Floats, Floats]:
-        """Half the largest range of `c X - Q` within a class, and how it changes with c."""
+        """Return half the largest range of `c X - Q` within a class, and its derivative by c."""
         order, starts = self._order
         error = (c[:, None] * shapes - self.Q)[:, order]
         if len(starts) > 1:
@@ -134,10 +134,10 @@ class BiasedProblem:
 def _lowest(
     n2: float, low: Floats, low_at: Floats, low_slope: Floats, high: Floats, high_at: Floats, high_slope: Floats
 ) -> Floats:
-    """The lowest point of `n^2 h^2 + 2 c^2` from low to high, h being the larger of the two lines."""
+    """Return the minimizer of `n^2 h^2 + 2 c^2` from low to high, h being the larger of the two lines."""
     first = -low_slope * (low_at - low_slope * low) / (low_slope**2 + 2 / n2)
     last = -high_slope * (high_at - high_slope * high) / (high_slope**2 + 2 / n2)
     turn = high_slope - low_slope
-    gap = low_at - high_at + high_slope * (high - low)  # from low, so that a far end is not rounded into the crossing
+    gap = low_at - high_at + high_slope * (high - low)  # measured from low, to limit the rounding error
     cross = low + np.divide(gap, turn, out=high - low, where=turn > 0)
     return np.clip(np.where(first <= cross, first, np.maximum(last, cross)), low, high)

@@ -1,8 +1,8 @@
-"""The bound of SmallDB and MWEM, minimized exactly: rows that all keep to one scale c.
+"""Minimize the bound of SmallDB and MWEM exactly: all rows have one scale c.
 
-Their error is at most `n max_q ||q - P_q|| + kappa c^(1/3)`: the first term is n/2 times an envelope of lines, the
-second is concave, so the sum is concave on each piece and its minimum lies on a corner.  At c = 0 the bound is best for
-an answer that does not look at the data; users must be told.
+Their error is at most `n max_q ||q - P_q|| + kappa c^(1/3)`.  The first term is n/2 times an envelope of lines, and the
+second is concave, so the sum is concave on each piece and its minimum lies on a corner.  If c = 0 is best, the answer
+does not depend on the data; users must be informed of this.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from dxprivacy.optimize.biased.envelope import pieces
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """The best scale, the bound it gives, the rows that keep to it, and whether it says to ignore the data."""
+    """The best scale, its bound, the rows of this scale, and whether they are constant (independent of the data)."""
 
     c: float
     value: float

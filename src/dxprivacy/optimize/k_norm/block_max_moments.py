@@ -1,14 +1,13 @@
-"""How far tables err that one record changes together: variances of the distribution exp(-max over tables of N(z) /
-scale).
+"""Variances of block-max noise: tables with the joint distribution exp(-max over tables of N(z) / scale).
 
-A level t has a density proportional to e^-t V(t), and below it each table is uniform among those with N <= t / scale
-(mechanisms/sampling/block_max_noise.py draws it so).  All terms are positive, so floats keep their digits.
-With `d + 1` cells the numbers S(r) of tables of size r, and B(r) of size r at most, follow from
+A level t has a density proportional to e^-t V(t); given t, each table is uniform among those with N <= t scale
+(mechanisms/sampling/block_max_noise.py draws it in this way).  All terms are positive, so floats keep their digits.
+With `d + 1` counts, the numbers S(r) of tables of size r, and B(r) of size at most r, follow from
 
     S(r + 1) / B(r) = (r^2 S(r) / B(r) + d (d + 1)) / (r + 1)^2.
 
-A number M divided uniformly into k parts of at least 0 has parts of mean square 2 M (M - 1) / (k (k + 1)) + M / k; of a
-table of size r with p positive cells, r - p is divided among these, and r among the others.
+A number M divided uniformly into k parts >= 0 has parts of mean square 2 M (M - 1) / (k (k + 1)) + M / k.  In a table
+of size r with p positive counts, r - p is divided among these, and r among the others.
 """
 
 import math
@@ -20,14 +19,14 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
 
-_FADED = 60.0  # e^-60 of a weight is nothing in floats
-_MOST = 1 << 24  # levels, and sizes times cells
-_AT_ONCE = 1 << 20  # of these, in one array
+_FADED = 60.0  # e^-60 is negligible in floats
+_MOST = 1 << 24  # limit on levels, and on sizes times counts
+_AT_ONCE = 1 << 20  # entries of one array
 
 
 @dataclass(frozen=True)
 class _MomentKind:
-    """Tables of one number of cells and one scale: logarithms of B, and the mean square of all cells, by their size."""
+    """Tables with one number of counts and one scale: logarithms of B, and the mean of |z|^2, by their size."""
 
     cells: int
     scale: float
@@ -38,14 +37,14 @@ class _MomentKind:
 
 @dataclass(frozen=True)
 class BlockMaxSpread:
-    """The noise of one cell: its variance; of a table of two cells also the chance of each size, or of more than it."""
+    """The noise of one count: its variance; for a table of two counts also the probabilities of larger noise."""
 
     variance: float
     beyond: tuple[float, ...] = ()  # P(|z| > h) for h = 0, 1, ...
 
 
 def spreads(cells: Sequence[int], scales: Sequence[float]) -> list[BlockMaxSpread]:
-    """Of one cell, for each table.
+    """Return the noise of one count, for each table.
 
     >>> found = spreads([2] * 5, [1.0] * 5)
     >>> round(found[0].variance, 2), round(found[0].beyond[7], 3)
@@ -55,7 +54,7 @@ def spreads(cells: Sequence[int], scales: Sequence[float]) -> list[BlockMaxSprea
     free = sum(n - 1 for n in cells)
     end = free + 14 * math.sqrt(free + 1) + _FADED + 3 / min(scales)
     work = sum((end * s + 1) * max(n, 2) for n, s in often)
-    if not work < _MOST:  # so wide that whole numbers do not show
+    if not work < _MOST:  # so wide that discreteness does not matter
         return [
             BlockMaxSpread((free + 1) * (free + 2) * s * s * _of_ball(n)) for n, s in zip(cells, scales, strict=True)
         ]
@@ -72,7 +71,7 @@ def spreads(cells: Sequence[int], scales: Sequence[float]) -> list[BlockMaxSprea
 
 
 def _spread(kind: _MomentKind, radii: Ints, levels: Floats) -> BlockMaxSpread:
-    """From the probability of each level; of two cells, z and -z, all 2 R + 1 numbers up to a radius R are alike."""
+    """Return the noise from the probabilities of levels; two counts are z and -z, uniform up to a radius R."""
     weights: Floats = np.zeros(int(radii.max()) + 1)
     np.add.at(weights, radii, levels)
     variance = float(weights @ kind.squares[: len(weights)]) / kind.cells
@@ -80,19 +79,19 @@ def _spread(kind: _MomentKind, radii: Ints, levels: Floats) -> BlockMaxSpread:
         return BlockMaxSpread(variance)
     sizes = np.arange(len(weights))
     each = weights * 2 / (2 * sizes + 1)
-    # sum over R > h of each (R - h): the sum over k >= h of all that lies behind k.
+    # The sum over R > h of each (R - h) is the sum over k >= h of the tail beyond k.
     behind = np.append(np.cumsum(each[::-1])[::-1], 0.0)[1:]
     return BlockMaxSpread(variance, tuple(np.cumsum(behind[::-1])[::-1].tolist()))
 
 
 def _of_ball(n: int) -> float:
-    """The mean square of a cell, uniformly on real tables of size 1 at most."""
+    """Return the mean square of a count, uniform on real tables of size at most 1."""
     return 8 * (n - 1) * (2 * n - 1) / ((2 * n + 2) * n * (n + 1)) / n
 
 
 def _kind(n: int, scale: float, end: float) -> _MomentKind:
     most = int(end * scale) + 1
-    d, part = n - 1, 0.0  # S / B, and 0 in place of it where r = 0
+    d, part = n - 1, 0.0  # part is S / B, replaced by 0 for r = 0
     counts, squares = np.zeros(most + 1), np.zeros(most + 1)
     step = max(_AT_ONCE // n, 1)
     parts = [np.arange(a, min(a + step, most + 1)) for a in range(1, most + 1, step)]
@@ -106,13 +105,13 @@ def _kind(n: int, scale: float, end: float) -> _MomentKind:
 
 
 def _shells(n: int, r: Ints) -> Floats:
-    """The mean of |z|^2 over all tables of each size r > 0."""
+    """Return the mean of |z|^2 over all tables of each size r > 0."""
     p, r = np.arange(1, n)[None, :], r[:, None]
     with np.errstate(divide="ignore"):
         steps = np.log((n - p) * np.maximum(r - p, 0) * (n - p - 1.0) / ((p + 1) * p * (n - p + r - 1.0)))
     logs = np.concatenate([np.zeros((len(r), 1)), np.cumsum(steps[:, :-1], axis=1)], axis=1)
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     rest, others = np.maximum(r - p, 0).astype(np.float64), n - p
-    up = 2 * rest * (rest - 1) / (p + 1) + rest + 2 * rest + p  # of parts of at least 1
+    up = 2 * rest * (rest - 1) / (p + 1) + rest + 2 * rest + p  # for parts >= 1
     down = 2.0 * r * (r - 1) / (others + 1) + r
     return np.asarray((weights * (up + down)).sum(axis=1) / weights.sum(axis=1), dtype=np.float64)

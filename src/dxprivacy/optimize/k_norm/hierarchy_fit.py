@@ -1,13 +1,13 @@
-"""Which nested counts to make, and with which weights, so that k-norm noise errs least (docs/theorems.md).
+"""Choose nested counts and weights that minimize the error of k-norm noise on a hierarchy (docs/theorems.md).
 
-Recipes for cells in an order, of which those within a reach of one another may show so much:
+Cells are elements in an order; all pairs within a reach of one another have one limit.  The recipes:
 
-    all of them            ranges halved down to single cells, a weight for each level
-    some                   prefixes at the ends of blocks, blocks halved down to single cells, a weight for each level
+    all pairs in reach     ranges halved down to single cells, a weight for each level
+    otherwise              prefixes at the ends of blocks, blocks halved down to single cells, a weight for each level
 
-The weights are searched for by a fixed number of steps, with totals from `hierarchy_moments` on a coarser grid where
-noise is wide; the total that is stated is that of the weights found, on the whole numbers.  As everywhere, this is a
-proposal: rows and weights are rounded and certified by whoever uses them.
+The weights are found by a search with a fixed number of steps, with totals from `hierarchy_moments` on a coarser grid
+if noise is wide.  The stated total is that of the weights found, on the integers.  The result is a proposal: rows and
+weights are rounded and certified by the caller.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,22 +24,22 @@ from dxprivacy.optimize.k_norm.hierarchy_moments import Moments, level_variances
 from dxprivacy.universe.hierarchy import Nest, nest_of
 
 MOST_CELLS = 1_100
-WIDEST = 400.0  # scale of a cell's noise: beyond, nobody draws it
+WIDEST = 400.0  # the largest scale of a cell's noise that the sampler draws
 _COARSE = 0.35  # the largest weight of a coarse grid
-_LEAST = 1e-5  # of the largest weight: a row with less is not worth its noise
-_STEPS = 25  # of a search, for each weight of a level
-_FEW_STEPS = 6  # where each takes longer
-_REACHES, _MORE = 3, 32  # how long a stretch weights are tried on
+_LEAST = 1e-5  # relative to the largest weight: rows with less are dropped
+_STEPS = 25  # steps of a search for each weight of a level
+_FEW_STEPS = 6  # the same, if each step takes longer
+_REACHES, _MORE = 3, 32  # weights are tried on a segment of _REACHES times the reach plus _MORE cells
 _MOST_BLOCK = 8
-_NOTHING = 1e-300  # a total: where noise is hardly ever there, all weights are as good
-_LOWEST = -16.0  # of a weight's logarithm
+_NOTHING = 1e-300  # smaller totals are all equal: the noise is almost surely 0
+_LOWEST = -16.0  # the smallest logarithm of a weight
 _MOST_KEPT = 256
 _found_before: dict[tuple[bytes, float], Floats] = {}
 
 
 @dataclass(frozen=True, eq=False)
 class NestedFit:
-    """Rows of zeros and ones over cells, their weights (load 1), and the total squared error on whole numbers."""
+    """Rows of zeros and ones over cells, their weights (load 1), and the total squared error on the integers."""
 
     name: str
     rows: Ints
@@ -49,9 +49,9 @@ class NestedFit:
 
 @dataclass(frozen=True, eq=False)
 class OrderedFit:
-    """A workload's Gram matrix over cells in their order; cells at most `reach` apart may show `limit` in all.
+    """A workload's Gram matrix over ordered cells; pairs at most `reach` apart have the limit `limit`.
 
-    `borders` are those of ranges halved level by level, where it is not the order alone that tells how (`boxes`).
+    `borders` are those of ranges halved level by level, if they do not follow from the order alone (`boxes`).
     """
 
     gram: Floats
@@ -61,11 +61,11 @@ class OrderedFit:
 
     @property
     def cells(self) -> int:
-        """How many."""
+        """The number of cells."""
         return len(self.gram)
 
     def middle(self, cells: int) -> "OrderedFit":
-        """The same for so many cells from the middle."""
+        """Return the same problem for a number of cells from the middle."""
         if cells >= self.cells:
             return self
         start = (self.cells - cells) // 2
@@ -73,9 +73,9 @@ class OrderedFit:
         return OrderedFit(self.gram[some, some], self.reach, self.limit)
 
     def load(self, rows: Ints, weights: Floats) -> float:
-        """The largest part of the limit that any pair uses, at most."""
+        """Return an upper bound on the fraction of the limit that any pair uses."""
         if self.reach >= self.cells - 1:
-            return 2 * float((weights @ rows).max()) / self.limit  # as if the two had no row in common
+            return 2 * float((weights @ rows).max()) / self.limit  # as if two cells had no row in common
         most = 0.0
         for k in range(1, self.reach + 1):
             most = max(most, float((weights @ (rows[:, k:] != rows[:, :-k])).max()))
@@ -83,14 +83,14 @@ class OrderedFit:
 
 
 def consistent(problem: OrderedFit, watch: Watch | None = None) -> NestedFit | None:
-    """The best that the recipes find; None where none applies.
+    """Return the best result of the recipes; None if none applies.
 
     >>> found = consistent(OrderedFit(np.eye(4), 3, 0.1))
     >>> found.name, round(found.total)  # independent noise in four counts: 2,400
     ('ranges halved', 1679)
     """
     if not 2 <= problem.cells <= MOST_CELLS or (problem.reach == 1 and problem.cells > 2):
-        return None  # on a line, prefixes with noise of their own are as good as it gets
+        return None  # on a line, prefixes with independent noise are optimal
     watch = watch or Watch()
     best: NestedFit | None = None
     for shape, levels in _halved(problem, watch) if problem.reach >= problem.cells - 1 else _in_blocks(problem, watch):
@@ -104,7 +104,7 @@ def consistent(problem: OrderedFit, watch: Watch | None = None) -> NestedFit | N
 
 @dataclass(frozen=True, eq=False)
 class _Shape:
-    """Ranges of cells, and what each gets of every level's weight."""
+    """Ranges of cells, and the coefficients of each range in the weights of levels."""
 
     name: str
     cells: int
@@ -112,7 +112,7 @@ class _Shape:
 
     @classmethod
     def of(cls, name: str, cells: int, ranges: Iterable[tuple[int, int, int]], levels: int) -> "_Shape":
-        """Of ranges with their level; a range of several levels has all their weights, everything is left out."""
+        """Return the shape of ranges with levels; a range on several levels adds their weights; omit the whole."""
         parts: dict[tuple[int, int], Floats] = {}
         for a, b, level in ranges:
             if b - a < cells:
@@ -133,16 +133,16 @@ class _Shape:
         return nest_of(self.rows)
 
     def weights(self, problem: OrderedFit, levels: Floats) -> Floats:
-        """At load 1."""
+        """Return the weights of rows at load 1."""
         found = self._mix @ levels
         return np.asarray(found / problem.load(self.rows, found), dtype=np.float64)
 
     def total_of_logs(self, problem: OrderedFit, x: Floats) -> float:
-        """Of weights whose logarithms are given."""
+        """Return the total for weights given by their logarithms."""
         return self.total(problem, np.exp(x))
 
     def total(self, problem: OrderedFit, levels: Floats) -> float:
-        """Nearly: on a grid as coarse as the noise is wide."""
+        """Return the approximate total, on a grid that is coarser for wider noise."""
         weights = self.weights(problem, levels)
         coarser = max(_COARSE / float(weights.max()), 1.0)
         if self.nest is None:
@@ -151,7 +151,7 @@ class _Shape:
 
 
 def _exactly(problem: OrderedFit, shape: _Shape, levels: Floats) -> NestedFit | None:
-    """Without rows of hardly any weight, with the total of the whole numbers."""
+    """Return the fit without rows of negligible weight, with the total on the integers."""
     rows, weights = shape.rows, shape.weights(problem, levels)
     keep = (weights > _LEAST * weights.max()) | (rows.sum(axis=1) == 1)
     rows, weights = rows[keep], weights[keep]
@@ -167,7 +167,7 @@ def _exactly(problem: OrderedFit, shape: _Shape, levels: Floats) -> NestedFit | 
 
 
 def halvings(start: int, stop: int) -> list[list[int]]:
-    """Borders of ranges, halved until each is one cell; those that are one earlier stay.
+    """Return borders of ranges, halved level by level until each is one cell; single cells stay as they are.
 
     >>> halvings(0, 3)
     [[0, 3], [0, 2, 3], [0, 1, 2, 3]]
@@ -180,8 +180,9 @@ def halvings(start: int, stop: int) -> list[list[int]]:
 
 
 def boxes(sizes: Sequence[int]) -> tuple[Ints, list[list[int]]]:
-    """The cells of a grid, last attribute fastest, in an order in which boxes that are halved along their longest side
-    are ranges; and the borders of these ranges, level by level.
+    """Return an order of a grid's cells in which boxes, halved along their longest side, are ranges; and their borders.
+
+    Cells are numbered with the last attribute fastest; borders are given level by level.
 
     >>> order, borders = boxes((2, 3))
     >>> order.tolist(), borders
@@ -206,21 +207,21 @@ def _halved(problem: OrderedFit, watch: Watch) -> Iterator[tuple[_Shape, Floats]
     levels = (problem.borders or halvings(0, problem.cells))[1:]
     count = len(levels)
     sums = _sums_by_level(problem.gram, count)
-    wide = max(problem.limit, 2 * _COARSE)  # weights in proportion hardly depend on it where noise is wide
+    wide = max(problem.limit, 2 * _COARSE)  # relative weights hardly depend on the limit if noise is wide
 
     def total(x: Floats) -> float:
-        """As if there were 2^levels cells: then those of a level are all alike."""
+        """Return the total as if there were 2^levels cells; then all ranges of a level are equivalent."""
         w = np.exp(x)
         v = np.append(level_variances(w / w.sum() * wide / 2), 0.0)
-        shared = np.append(v[0], (v[1:] - 2 * v[:-1]) / 2 / 4.0 ** np.arange(count))  # covariances, by where cells part
+        shared = np.append(v[0], (v[1:] - 2 * v[:-1]) / 2 / 4.0 ** np.arange(count))  # covariances
         return float(((shared - np.append(shared[1:], 0.0)) * sums).sum())
 
-    key = (sums.tobytes(), wide)  # all that the search depends on: another budget asks for the same weights again
+    key = (sums.tobytes(), wide)  # the search depends only on this, so other budgets reuse the result
     best = _found_before.get(key)
     if best is None:
         starts = (np.linspace(0, -2, count), np.zeros(count))
         best = min((_searched(total, start, _STEPS * count, watch) for start in starts), key=total)
-        if not watch.over:  # or it might have ended early
+        if not watch.over:  # a search that was cut short is not cached
             if len(_found_before) >= _MOST_KEPT:
                 _found_before.clear()
             _found_before[key] = best
@@ -232,7 +233,7 @@ def _halved(problem: OrderedFit, watch: Watch) -> Iterator[tuple[_Shape, Floats]
 
 
 def _sums_by_level(gram: Floats, count: int) -> Floats:
-    """Per level, cells first: the sum of 1'G1 over its ranges, for the workload spread over 2^count cells."""
+    """Return for each level, cells first, the sum of 1'G1 over its ranges, for a workload spread over 2^count cells."""
     n = len(gram)
     area = np.zeros((n + 1, n + 1))
     area[1:, 1:] = gram.cumsum(axis=0).cumsum(axis=1)
@@ -250,7 +251,7 @@ def _sums_by_level(gram: Floats, count: int) -> Floats:
 
 
 def _in_blocks(problem: OrderedFit, watch: Watch) -> Iterator[tuple[_Shape, Floats]]:
-    """The best chain of blocks of 1, 2, 4 ... cells; tried on a stretch from the middle, several reaches long."""
+    """Yield the best chain of blocks of 1, 2, 4 ... cells; tried on a segment in the middle, several reaches long."""
     short = problem.middle(_REACHES * problem.reach + _MORE)
     best, least, size = (1, np.zeros(2)), np.inf, 1
     while size <= min(problem.reach, _MOST_BLOCK, short.cells // 2):
@@ -273,7 +274,7 @@ def _block_shape(cells: int, size: int) -> _Shape:
 
 
 def _chain(cells: int, size: int) -> Iterator[tuple[int, int, int]]:
-    """The ranges of a chain of blocks with their level: heights in a block, prefixes last."""
+    """Yield the ranges of a chain of blocks with their levels: heights within a block, prefixes last."""
     borders = [*range(0, cells, size), cells]
     for start, stop in pairwise(borders):
         halved = halvings(start, stop)
@@ -285,7 +286,7 @@ def _chain(cells: int, size: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _searched(total: Callable[[Floats], float], start: Floats, steps: int, watch: Watch) -> Floats:
-    """Nelder and Mead's search in logarithms, with so many totals at most."""
+    """Return the result of a Nelder-Mead search in logarithms, with at most `steps` evaluations."""
     from scipy.optimize import minimize
 
     def stop(_: Floats) -> None:

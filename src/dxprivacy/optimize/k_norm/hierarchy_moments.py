@@ -1,14 +1,15 @@
 """Variances and covariances of k-norm noise, in floats: P(z) proportional to exp(-sum of w |z|) over nested counts.
 
-Along a tree everything is a function of one whole number.  What lies below a count of noise s has the weight
-f(s) = e^(-w |s|) (f_left * f_right)(s), what lies around it the weight o(s), so P(s) ~ f(s) o(s), and the two parts
-of a whole have the joint distribution J(l, r) ~ around(l + r) f_left(l) f_right(r), around(s) = o(s) e^(-w |s|).  With
+The computation is belief propagation on the tree, with functions of one integer.  The counts below a count of noise s
+contribute the weight f(s) = e^(-w |s|) (f_left * f_right)(s), all others the weight o(s), so P(s) ~ f(s) o(s).  The two
+parts of a whole have the joint distribution J(l, r) ~ around(l + r) f_left(l) f_right(r), around(s) = o(s) e^(-w |s|).
+With
 E_i(s) = E[z_i | s] for a cell i below, Cov(z_i, z_j) = sum of J(l, r) E_i(l) E_j(r) for cells of different parts: given
-l and r they do not mind one another.  All means are 0.
+l and r they are independent.  All means are 0.  (Cells are the leaves of the hierarchy.)
 
-Parts that are made of equal counts, a of them to the left and b to the right, have E[l | s] = s a / (a + b), so that
-all E_i below are multiples of s, and variances of sums say everything.  Errors and plans are made of these numbers;
-privacy depends on none of them.
+If the parts consist of equal counts, a on the left and b on the right, E[l | s] = s a / (a + b); then all E_i below are
+multiples of s, and variances of sums suffice.  These numbers are used for errors and plans; privacy does not depend on
+them.
 """
 
 from dataclasses import dataclass
@@ -21,19 +22,20 @@ from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.universe.hierarchy import NOBODY, Nest
 
-_TAIL = 42.0  # a weight of e^-42 is nothing in floats
-_NOTHING = 1e-14  # of the largest probability
-_LOST = 1e-15  # of the largest: what a transform does not tell
-_SHORT = 200  # places: longer tables are convolved by Fourier
-_HARDLY = 1e-9  # of a count's own noise: what a cell far along a chain has to do with it
-MOST_PLACES = 1 << 17  # of one table
-MOST_SQUARE = 3_000  # of a table where pairs of places matter
+_TAIL = 42.0  # a weight of e^-42 is negligible in floats
+_NOTHING = 1e-14  # negligible relative to the largest probability
+_LOST = 1e-15  # the relative error of a Fourier transform
+_SHORT = 200  # longer tables are convolved by Fourier transforms
+_HARDLY = 1e-9  # cells whose expected noise is below this fraction of a count's noise are dropped
+MOST_PLACES = 1 << 17  # the largest size of a table
+MOST_SQUARE = 3_000  # the largest size of a table if pairs of entries matter
 
 
 @dataclass(frozen=True, eq=False)
 class _HierarchyKind:
-    """A distribution: the weight, the kinds of its parts; of counts that nobody makes, how many equal ones they are
-    made of.
+    """The distribution of a count: its weight and the kinds of its parts.
+
+    An auxiliary count that is a sum of `times` equal counts names their kind as `base`.
     """
 
     weight: float
@@ -43,7 +45,7 @@ class _HierarchyKind:
 
     @cached_property
     def table(self) -> Floats:
-        """f on the whole numbers from -M to M, largest 1."""
+        """The function f on the integers from -M to M, with maximum 1."""
         if self.halves is None:
             ends = int(_TAIL / self.weight) + 1 if self.weight > 0 else MOST_PLACES
             return _powers(self.weight, min(ends, MOST_PLACES))
@@ -53,19 +55,19 @@ class _HierarchyKind:
         return _trimmed(f / f.max())
 
     def equal_parts(self) -> "tuple[_HierarchyKind, int]":
-        """Which equal counts it is made of, and how many."""
+        """Return the kind of the equal counts of which it is the sum, and their number."""
         return (self, 1) if self.base is None else (self.base, self.times)
 
 
 @dataclass(frozen=True, eq=False)
 class _Context:
-    """What lies around counts that are alike: o on the whole numbers from -M to M."""
+    """The context of equivalent counts: the function o on the integers from -M to M."""
 
     around: Floats
 
 
 class Moments:
-    """The covariances of the cells of a nest whose rows have these weights.
+    """The covariances of the cells of a hierarchy whose rows have these weights.
 
     >>> from dxprivacy.universe.hierarchy import nest_of
     >>> cells = Moments(nest_of(np.eye(3, dtype=np.int64)), np.full(3, 0.01))
@@ -78,7 +80,7 @@ class Moments:
         self._kinds = self._distribution()
 
     def _distribution(self) -> list[_HierarchyKind]:
-        """The kind of each count; those that follow one distribution are one object."""
+        """Return the kind of each count; counts of equal distribution share one object."""
         nest, known = self.nest, dict[tuple[object, ...], _HierarchyKind]()
         out: list[_HierarchyKind] = [_HierarchyKind(0.0)] * nest.size
         parts = {int(a): (int(b), int(c)) for a, b, c in nest.divided.tolist()}
@@ -98,7 +100,7 @@ class Moments:
 
     @cached_property
     def covariance(self) -> Floats:
-        """Of all cells, in their order."""
+        """The covariance matrix of all cells, in their order."""
         start, order = self._spans
         found = np.zeros((len(order), len(order)))
         known: dict[tuple[object, object], tuple[int, _Below]] = {}
@@ -122,7 +124,7 @@ class Moments:
 
     @cached_property
     def _cells(self) -> list[int]:
-        """How many cells lie below each count."""
+        """The number of cells below each count."""
         out = [1] * self.nest.size
         for k in range(self.nest.size - 1, -1, -1):
             if k in self._parts:
@@ -131,7 +133,7 @@ class Moments:
 
     @cached_property
     def _spans(self) -> tuple[list[int], Ints]:
-        """Cells in the order of the divisions: where those of each count begin, and which they are."""
+        """The order of cells by divisions: the start of each count's cells, and the cells."""
         start, order = [0] * self.nest.size, np.zeros(self._cells[0], dtype=np.int64)
         for k in range(self.nest.size):
             if k in self._parts:
@@ -142,18 +144,18 @@ class Moments:
         return start, order
 
     def distribution(self, count: int) -> Floats:
-        """The probabilities of a count's noise, from -M to M."""
+        """Return the probabilities of a count's noise, from -M to M."""
         p = self._probability(count)
         return np.asarray(p / p.sum(), dtype=np.float64)
 
     def variances(self, wanted: Floats) -> Floats:
-        """Of rows over the cells."""
+        """Return the variances of rows over the cells."""
         return np.asarray(np.einsum("ij,ij->i", wanted @ self.covariance, wanted), dtype=np.float64)
 
     @cached_property
     def _contexts(self) -> list[_Context | None]:
-        """What lies around each count; None for everything, which has no noise."""
-        for kind in reversed(self._kinds):  # parts before proportional costs: long chains are deeper than calls may be
+        """The context of each count; None for the root, which has no noise."""
+        for kind in reversed(self._kinds):  # parts before wholes, because recursion would be too deep on long chains
             _ = kind.table
         out: list[_Context | None] = [None] * self.nest.size
         known: dict[tuple[object, ...], _Context] = {}
@@ -169,7 +171,7 @@ class Moments:
     def _around(
         outside: _Context | None, whole: _HierarchyKind, part: _HierarchyKind, other: _HierarchyKind
     ) -> _Context:
-        """o of a part: the sums of what its sibling and what lies around the whole may be; symmetric."""
+        """Return o of a part: the convolution of its sibling and the context of the whole; symmetric."""
         size = len(part.table) // 2
         if outside is None:
             found = other.table
@@ -180,7 +182,7 @@ class Moments:
         return _Context(found / found.max())
 
     def _probability(self, k: int) -> Floats:
-        """P of a count's noise, from -M to M as short as floats allow."""
+        """Return P of a count's noise, from -M to M, without negligible tails."""
         context = self._contexts[k]
         if context is None:
             return np.ones(1)
@@ -188,7 +190,7 @@ class Moments:
         return _trimmed(p / p.sum(), _NOTHING)
 
     def _below(self, k: int, made: "dict[int, _Below]", found: Floats, start: list[int]) -> "_Below":
-        """What is known of a count, from its parts; covariances between these are entered."""
+        """Return the expectations below a count from those of its parts; store the covariances across the parts."""
         p, here = self._probability(k), np.arange(start[k], start[k] + self._cells[k])
         halves = self._kinds[k].halves
         if halves is None:
@@ -215,17 +217,15 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class _Below:
-    """Of a count: the distribution of its noise, and E_i(s) of cells below, as slopes or place by place; of others
-    nothing.
-    """
+    """A count's noise distribution, and E_i(s) of cells below, as slopes or tables; cells that are left out have 0."""
 
     p: Floats
-    cells: Ints  # by their place among those below
+    cells: Ints  # numbered among the cells below
     slopes: Floats | None
     given: Floats | None
 
     def expected(self) -> Floats:
-        """E_i(s): a line for each cell, a column for each place of the distribution."""
+        """Return E_i(s): a row for each cell, a column for each s of the distribution."""
         if self.slopes is not None:
             return np.outer(self.slopes, _places(self.p))
         if self.given is None:
@@ -234,7 +234,7 @@ class _Below:
 
 
 def _still_felt(p: Floats, cells: Ints, given: Floats) -> _Below:
-    """Without cells whose noise the count hardly tells any more: along a chain they are many."""
+    """Drop cells with a negligible expectation given the count, of which a chain has many."""
     felt = np.sqrt(given**2 @ p) > _HARDLY * np.sqrt(_variance(p))
     return _Below(p, cells[felt], None, given[felt])
 
@@ -242,10 +242,10 @@ def _still_felt(p: Floats, cells: Ints, given: Floats) -> _Below:
 def _joined(
     p: Floats, left: _Below, right: _Below, halves: tuple[_HierarchyKind, _HierarchyKind], around: Floats | None
 ) -> tuple[Floats, Floats]:
-    """Of two unlike parts, by their joint distribution: covariances across, and E_i(s) given their sum."""
+    """Return the covariances across two different parts, and E_i(s) given their sum, from their joint distribution."""
     m, n, size = len(left.p) // 2, len(right.p) // 2, len(p) // 2
     if max(len(left.p), len(right.p)) > MOST_SQUARE:
-        raise NotCertified("noise so wide of counts so unlike: too much to work out its error")
+        raise NotCertified("the noise is too wide, and the counts too different, to compute its error")
     f, g = _resized(halves[0].table, m), _resized(halves[1].table, n)
     mine, theirs = left.expected(), right.expected()
     if around is None:  # the sum is 0
@@ -259,7 +259,7 @@ def _joined(
     joint = joint / joint.sum()
     across = mine @ (joint @ np.ascontiguousarray(theirs[:, ::-1].T))
     # E_i(s) = sum over l of f(l) g(s - l) E_i(l) / (f * g)(s), and the same with the parts exchanged.
-    # A window that begins at -(m + size) has g(l - s) for s = size: the last comes first.
+    # A window that begins at -(m + size) has g(l - s) for s = size, so the order is reversed.
     by_left = sliding_window_view(_resized(g, m + size), 2 * m + 1) * f
     by_right = sliding_window_view(_resized(f, n + size), 2 * n + 1) * g
     bottom = by_left.sum(axis=1)
@@ -285,9 +285,9 @@ def _powers(weight: float, ends: int) -> Floats:
 
 
 def _convolved(f: Floats, g: Floats) -> Floats:
-    """The sums of two symmetric tables, as far as both reach; by Fourier where tables are long.
+    """Return the convolution of two symmetric tables, by Fourier transforms if they are long.
 
-    Sums of many counts lie far beyond where each of them does.  What a transform leaves of noise is nothing.
+    The rounding noise of a transform is set to 0.
     """
     if min(len(f), len(g)) <= _SHORT:
         return np.asarray(np.convolve(f, g), dtype=np.float64)
@@ -297,13 +297,13 @@ def _convolved(f: Floats, g: Floats) -> Floats:
 
 
 def _resized(table: Floats, ends: int) -> Floats:
-    """The same from -ends to ends, with zeros where it ends earlier."""
+    """Return the table from -ends to ends, cut or padded with zeros."""
     now = len(table) // 2
     return table[now - ends : now + ends + 1] if now >= ends else np.pad(table, ends - now)
 
 
 def _trimmed(table: Floats, nothing: float = np.exp(-_TAIL)) -> Floats:
-    """Without places at both ends that are nothing."""
+    """Return the table without negligible tails."""
     middle = len(table) // 2
     upper = table[middle:]
     ends = max(int(np.flatnonzero(upper > nothing * upper.max())[-1]), 1)
@@ -311,7 +311,7 @@ def _trimmed(table: Floats, nothing: float = np.exp(-_TAIL)) -> Floats:
 
 
 def level_variances(weights: Floats) -> Floats:
-    """The variance of the counts of each level of halved ranges, cells first; the halves of everything last.
+    """Return the variance of the counts of each level of halved ranges, cells first, the halves of the whole last.
 
     >>> print((level_variances(np.array([0.01])) * 0.01**2).round(4))  # two cells: one number of scale 1 / 0.02
     [0.5]

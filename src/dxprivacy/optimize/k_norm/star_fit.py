@@ -1,18 +1,18 @@
-"""Tables whose noise agrees along one attribute each: which attribute, with which weights, so that all err least.
+"""Choose stars for k-norm noise on tables: an owner attribute for each table, and weights, for the least error.
 
 Every table belongs to one of its attributes, its *owner*.  The tables of an owner share the noise of its margin: summed
-over everything else they tell the same counts u of the owner's values, and all u add up to 0.  A star is a margin with
-its tables (the moments above).  By symmetry the noise of a table has one variance in each component of the counts (see
-`optimize.tables.table_components`):
+over everything else, they give the same counts u of the owner's values, and all u add up to 0.  A star is a margin with
+its tables.  "Cells" are the counts of a table here.  By symmetry, the noise of a table has one variance in each
+component of the counts (see `optimize.tables.table_components`):
 
-    the owner's own component      n v / (n - 1), v the variance of a count of the margin; all its tables tell the same
+    the owner's own component      n v / (n - 1), v the variance of a count of the margin; equal in all its tables
     any other component            (m z - v / m) / (m - 1), z the variance of a cell, m cells for a value of the owner
 
-and noises of different components, and of different stars, do not mind one another.  So estimates of a component are
-averaged by their precision, as everywhere, and with c_S what a component's error counts the total is sum c_S / known_S.
+Noises of different components, and of different stars, are uncorrelated.  So estimates of a component are averaged by
+their precision, and with the importance c_S of a component's error, the total is sum c_S / known_S.
 
-The weights are searched for in logarithms by gradients, owners by exchanging one at a time; all with totals on a
-coarser grid where noise is wide.  As everywhere, this is a proposal, certified by whoever uses it.
+The weights are found by L-BFGS in logarithms, the owners by exchanging one at a time, with totals on a coarser grid if
+noise is wide.  The result is a proposal, certified by the caller.
 """
 
 import math
@@ -35,12 +35,12 @@ from dxprivacy.optimize.tables.table_components import Attributes, components, i
 #     f(u) = e^(-w |u|) prod over k of h_k(u),        P(u) ~ f(u) o(u),        o the sums of n - 1 other counts,
 #
 # and E z^2 of a cell of table k is the sum of P(u) E[z^2 | u], E[z^2 | u] h_k(u) = (z^2 e^(-w_k |z|) * h_(m-1))(u).
-# Everything is a convolution, by Fourier on whole numbers; nothing is divided by a small number.  Errors and plans are
-# made of these numbers; privacy depends on none of them.
+# Everything is a convolution, by Fourier transforms on integers; nothing is divided by a small number.  These numbers
+# are used for errors and plans; privacy does not depend on them.
 
 
-_FADED = 36.0  # e^-36 of a weight is nothing
-_WIDTHS = 9.0  # standard deviations of a sum of many cells, behind which it is nothing
+_FADED = 36.0  # e^-36 is negligible
+_WIDTHS = 9.0  # a sum of many cells is negligible beyond this many standard deviations
 MOST_PLACES = 1 << 18
 
 
@@ -53,14 +53,14 @@ class StarSpread:
 
 
 class StarMoments:
-    """Spreads of one star's shape for any weights; what one table says is kept while the others change."""
+    """Variances of a star of given shape for any weights; results for single tables are cached."""
 
     def __init__(self, values: int, groups: Sequence[int]) -> None:
         self.values, self.groups = values, tuple(groups)
         self._known: dict[tuple[int, float, int], tuple[Floats, Floats]] = {}
 
     def spread(self, margin: float, weights: Sequence[float]) -> StarSpread:
-        """Of a margin of this weight, 0 for none, and tables of these weights, on the whole numbers.
+        """Return the variances for a margin of this weight (0 for none) and tables of these weights, on the integers.
 
         >>> two = StarMoments(2, (2,)).spread(0.0, (0.01,))
         >>> print(f"{two.margin * 1e-4:.3f} {two.cells[0] * 1e-4:.3f}")  # four equal cells: 7/8 of three
@@ -82,7 +82,7 @@ class StarMoments:
         return StarSpread(float(distribution @ squares) / everything, tuple(cells))
 
     def _size(self, margin: float, weights: Sequence[float]) -> int:
-        """Places around a circle, so many that nothing comes around it."""
+        """Return the length of the cyclic transforms, so large that wrap-around is negligible."""
         reach = [_FADED / w + _WIDTHS * math.sqrt(2 * m) / w for m, w in zip(self.groups, weights, strict=True)]
         if margin > 0 and not self.groups:
             reach.append(_FADED / margin)
@@ -91,11 +91,11 @@ class StarMoments:
         reach.append(_WIDTHS * wide * math.sqrt(self.values))
         size = 1 << (2 * int(max(reach)) + 3).bit_length()
         if size > MOST_PLACES:
-            raise NotCertified("noise so wide: too much to work out its error", hints=[('method="matrix"', "")])
+            raise NotCertified("the noise is too wide to compute its error", hints=[('method="matrix"', "")])
         return size
 
     def _group(self, m: int, weight: float, size: int) -> tuple[Floats, Floats]:
-        """h of m cells, and the same times E[z^2 | sum] of one of them."""
+        """Return h of m cells, and h times E[z^2 | sum] of one of them."""
         key = (m, weight, size)
         if key not in self._known:
             if len(self._known) > 4 * len(self.groups):
@@ -110,22 +110,22 @@ class StarMoments:
         return self._known[key]
 
 
-# -- Tables whose noise agrees along one attribute each ----------------------------------------------------------------
+# -- Stars: tables that share the noise of a margin --------------------------------------------------------------------
 
 
 _COARSE = 0.35  # the largest weight of a coarse grid
-_HARDLY = 1e-4  # of its tables' weights: a margin's own, at least
+_HARDLY = 1e-4  # the smallest weight of a margin relative to its tables
 _STEP = 1e-4  # of a logarithm, for derivatives
-_ROUNDS, _FEWEST = 40, 8  # of a search by gradients
+_ROUNDS, _FEWEST = 40, 8  # rounds of a gradient search
 _WORK = 1_500  # rounds times tables
-_FAR = 3.0  # how far the logarithm of a weight is looked for: a table of hardly any noise has no bounds
-_EXCHANGES = 2  # times that all owners are looked at
+_FAR = 3.0  # the range of the search around the logarithm of a weight
+_EXCHANGES = 2  # passes over all owners
 MOST_TABLES = 200
 
 
 @dataclass(frozen=True)
 class Star:
-    """The owner, and its tables: of which attributes each, the owner among them."""
+    """The owner, and the attributes of each of its tables, which include the owner."""
 
     owner: int
     tables: tuple[Attributes, ...]
@@ -133,7 +133,7 @@ class Star:
 
 @dataclass(frozen=True, eq=False)
 class Stars:
-    """Stars with the weight of each margin and of each table, and the total squared error on whole numbers."""
+    """Stars with the weight of each margin and of each table, and the total squared error on the integers."""
 
     stars: tuple[Star, ...]
     margins: tuple[float, ...]
@@ -144,7 +144,7 @@ class Stars:
 def spreads(
     sizes: Sequence[int], star: Star, margin: float, weights: Sequence[float]
 ) -> tuple[float, tuple[float, ...]]:
-    """The variance of the owner's own component, and for each table that of every other component.
+    """Return the variance of the owner's own component, and for each table that of every other component.
 
     >>> one, (others,) = spreads((2, 2), Star(0, ((0, 1),)), 0.0, (0.01,))
     >>> print(f"{one / 1e4:.2f} {others / 1e4:.2f}")
@@ -162,14 +162,14 @@ def _spreads(
 
 
 def _groups(sizes: Sequence[int], star: Star) -> tuple[int, ...]:
-    """How many cells of each table belong to a value of the owner."""
+    """Return for each table the number of cells for one value of the owner."""
     return tuple(cells(sizes, table) // sizes[star.owner] for table in star.tables)
 
 
 def stars(
     sizes: Sequence[int], budgets: Budgets, workload: Mapping[Attributes, float], watch: Watch | None = None
 ) -> Stars | None:
-    """The best that is found for a workload of tables, by the weight of each; None where there is nothing to share.
+    """Return the best stars found for a workload of weighted tables; None if no table can belong to a star.
 
     >>> found = stars((3, 3), Budgets((0.1, 0.1)), {(0, 1): 1.0})
     >>> found.stars, round(found.total, -1)  # independent noise: 6,400
@@ -206,9 +206,9 @@ def stars(
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Variables are the tables' weights, then those of the margins of all attributes.
+    """The optimization problem; its variables are the weights of tables, then those of the margins of all attributes.
 
-    `alone` are attributes of which nothing but the margin is asked: a star without tables.
+    `alone` are attributes of which the workload has only the margin: stars without tables.
     """
 
     sizes: tuple[int, ...]
@@ -226,7 +226,7 @@ class _Problem:
         return {s: k for k, s in enumerate(components([*self.tables, *((a,) for a in self.alone)]))}
 
     def owning(self, owners: Sequence[int]) -> list[int]:
-        """The attributes that have a star."""
+        """Return the attributes that have a star."""
         return sorted({*owners, *self.alone})
 
     @cached_property
@@ -236,7 +236,7 @@ class _Problem:
 
     @cached_property
     def loads(self) -> Floats:
-        """Of each limit, what a unit of each variable takes."""
+        """The fraction of each limit that a unit of each variable uses."""
         everything = [MeasuredTable(t) for t in self.tables] + [MeasuredTable((a,)) for a in range(len(self.sizes))]
         lines = [[c.cost(t) / limit for t in everything] for c, limit in self.budgets.constraints(self.used)]
         return np.array(lines, dtype=np.float64)
@@ -247,7 +247,7 @@ class _Problem:
         return np.array(tables + [n ** (1 / 3) if a in self.alone else _HARDLY for a, n in enumerate(self.sizes)])
 
     def first_owners(self) -> Iterator[list[int]]:
-        """The attribute of the strictest budget; of the most values."""
+        """Yield initial owners: the attribute with the strictest budget, and the one with the most values."""
         strict = [min(t, key=lambda a: (self.budgets.of(a), -self.sizes[a], a)) for t in self.tables]
         yield strict
         large = [max(t, key=lambda a: (self.sizes[a], -self.budgets.of(a), -a)) for t in self.tables]
@@ -255,19 +255,19 @@ class _Problem:
             yield large
 
     def scaled(self, w: Floats) -> Floats:
-        """Within all limits: each weight over the largest load that it takes part in, until nothing is left."""
+        """Scale weights to keep all limits: divide each by its largest load, several times to reduce slack."""
         takes = self.loads > 0
         for _ in range(3):
             w = w / np.where(takes, (self.loads @ w)[:, None], 0.0).max(axis=0)
         return w
 
     def star(self, owners: Sequence[int], owner: int) -> tuple[Star, list[int]]:
-        """The star of an owner, and which tables are in it."""
+        """Return the star of an owner, and the indices of its tables."""
         mine = [k for k, o in enumerate(owners) if o == owner]
         return Star(owner, tuple(self.tables[k] for k in mine)), mine
 
     def known(self, star: Star, spread: tuple[float, tuple[float, ...]]) -> Floats:
-        """What a star tells of each component."""
+        """Return the precision of each component from a star."""
         out = np.zeros(len(self.parts))
         out[self.parts[(star.owner,)]] += 1 / (spread[0] * self.sizes[star.owner])
         for table, v in zip(star.tables, spread[1], strict=True):
@@ -289,7 +289,7 @@ class _Problem:
         return out
 
     def exchanged(self, owners: Sequence[int], w: Floats, watch: Watch) -> list[int]:
-        """Each table with the owner that is best at these weights, one after the other."""
+        """Change the owner of one table after another to the best one at these weights."""
         out, moments = list(owners), _Moments(self.sizes)
         coarser = max(_COARSE / float(w.max()), 1.0)
         w = w * coarser
@@ -305,7 +305,7 @@ class _Problem:
         return out
 
     def searched(self, owners: Sequence[int], start: Floats, watch: Watch) -> tuple[float, Floats]:
-        """The best weights near some, by gradients of the total's logarithm in those of the weights."""
+        """Find the best weights near a start by L-BFGS on the logarithm of the total, in logarithms of the weights."""
         from scipy.optimize import minimize
 
         used, tables = self.owning(owners), len(self.tables)
@@ -347,7 +347,7 @@ class _Problem:
     def _slopes(
         self, owners: Sequence[int], used: Sequence[int], w: Floats, moments: "_Moments"
     ) -> tuple[Floats, Floats]:
-        """What is told of each component, and its derivatives by the logarithms of the weights."""
+        """Return the precision of each component, and its derivatives by the logarithms of the weights."""
         known, slopes = np.zeros(len(self.parts)), np.zeros((len(self.parts), len(w)))
         for owner in used:
             star, mine = self.star(owners, owner)
@@ -362,7 +362,7 @@ class _Problem:
 
     @staticmethod
     def _jacobian(weights: "object", x: Floats, coarser: float, w: Floats) -> Floats:
-        """How the logarithms of all weights move with the variables: they share limits."""
+        """Return the derivatives of the logarithms of all weights by the variables, which share limits."""
         out = np.zeros((len(w), len(x)))
         for k in range(len(x)):
             moved = x.copy()
@@ -373,7 +373,7 @@ class _Problem:
         return out
 
     def exactly(self, owners: Sequence[int], w: Floats) -> Stars | None:
-        """With the total of the whole numbers."""
+        """Return the stars with the total on the integers."""
         found, moments = [], _Moments(self.sizes)
         for owner in self.owning(owners):
             star, mine = self.star(owners, owner)
@@ -386,7 +386,7 @@ class _Problem:
 
 
 class _Moments:
-    """Spreads of stars, those of one shape kept together."""
+    """A cache of variances of stars; stars of one shape share one `StarMoments`."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = sizes

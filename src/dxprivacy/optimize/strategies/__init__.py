@@ -1,7 +1,7 @@
-"""Strategies of the matrix mechanism on a small universe: which rows to ask so that a workload has the least error.
+"""Strategies of the matrix mechanism on a small universe: rows to measure for the least error of a workload.
 
-Numbers only: pairs of cells with limits, a Gram matrix, rows.  Nothing here knows plans, policies or data, and nothing
-here certifies: totals are computed from the rows in floats, and what becomes of them is certified elsewhere.
+The inputs are pairs of elements (called cells) with limits, a Gram matrix, and rows.  Nothing here knows plans or data,
+and nothing here is certified: totals are computed from the rows in floats, and plans are certified elsewhere.
 
 In reading order: `strategy_problem`, `pair_structure`, `reweight`, `p_identity`, `bases`, `tents`, `strategy_limits`,
 `best_strategy`.

@@ -1,4 +1,4 @@
-"""The bases that the pairs suggest, in closed form: sides of a tree's edges, cells, ramps, hats; most take mixtures."""
+"""Closed-form bases for the structure of the pairs: sides of a tree's edges, cells, ramps, hats; most take mixtures."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,21 +13,21 @@ from dxprivacy.optimize.strategies.reweight import cells_and_rows
 from dxprivacy.optimize.strategies.strategy_problem import StrategyProblem
 from dxprivacy.optimize.strategies.tents import best_hats
 
-# -- Ramps for a threshold policy: smooth prefix counts every so many cells, together with the cells themselves --------
-# With pairs at most T apart at one limit, a prefix count costs each pair across its border the same, however close its
-# cells are.  A prefix smeared over about T positions (a ramp) costs a pair only the part of the ramp that it spans, and
-# ramps every T cells then cost every pair of one width the same: they see far.  The cells see near.  What part of the
-# limits the ramps get is a search in one variable.
+# -- Ramps for a threshold policy: smooth prefix counts at regular distances, together with the cells themselves -------
+# If all pairs at most T apart have one limit, a prefix count costs each pair across its border the same, however close
+# its cells are.  A prefix smoothed over about T positions (a ramp) costs a pair only the part of the ramp that it
+# spans, so ramps every T cells cost all pairs of one width the same.  Ramps measure long ranges well, and cells short
+# ones. The fraction of the limits for the ramps is found by a search in one variable.
 
 
 _GOLDEN = (5**0.5 - 1) / 2
-_USUAL = 0.33  # what ramps usually get
+_USUAL = 0.33  # the usual fraction of the limits for ramps
 _FINALISTS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Ramps:
-    """Ramps at load 1, the part of the limits they should get beside the cells, and the error this leaves."""
+    """Ramps at load 1, their best fraction of the limits (cells get the rest), and the resulting error."""
 
     rows: Floats
     fraction: float
@@ -35,7 +35,7 @@ class Ramps:
 
 
 def ramp_rows(n: int, every: int, width: int, offset: int, *, smooth: bool) -> Floats:
-    """Descending ramps along an order of n cells: `width` cells wide, one every `every` cells.
+    """Return descending ramps along an order of n cells: `width` cells wide, one every `every` cells.
 
     >>> ramp_rows(4, 3, 1, 2, smooth=False)
     array([[1., 1., 0., 0.]])
@@ -53,7 +53,7 @@ def ramp_rows(n: int, every: int, width: int, offset: int, *, smooth: bool) -> F
 
 
 def best_ramps(problem: StrategyProblem, order: Ints, reach: int, watch: Watch) -> Ramps:
-    """The best ramps of some widths, distances and offsets: all tried at one fraction, the first few at their best."""
+    """Return the best ramps over widths, distances and offsets: all at the usual fraction, finalists at their best."""
     tried: list[Ramps] = []
     for every, width, offset, smooth in _shapes(reach):
         if tried and watch.over:
@@ -68,7 +68,7 @@ def best_ramps(problem: StrategyProblem, order: Ints, reach: int, watch: Watch) 
 
 
 def _shapes(reach: int) -> list[tuple[int, int, int, bool]]:
-    """Distances and widths around the threshold, the likeliest first."""
+    """Return distances, widths and offsets around the threshold, the most promising first."""
     distances = dict.fromkeys([reach, max(reach * 3 // 4, 1), reach * 3 // 2, max(reach // 2, 1)])
     widths = dict.fromkeys([reach, reach * 5 // 4, max(reach * 3 // 4, 1), max(reach // 2, 1)])
     return [
@@ -86,7 +86,7 @@ def _error(problem: StrategyProblem, rows: Floats, fraction: float) -> float:
 
 
 def _best_budget(problem: StrategyProblem, rows: Floats) -> Ramps:
-    """The best part for the ramps: golden section, to three digits."""
+    """Find the best fraction for the ramps by golden-section search, to three digits."""
     low, high = 0.02, 0.95
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = _error(problem, rows, left), _error(problem, rows, right)
@@ -102,7 +102,7 @@ def _best_budget(problem: StrategyProblem, rows: Floats) -> Ramps:
     return Ramps(rows, left, at_left) if at_left < at_right else Ramps(rows, right, at_right)
 
 
-# -- The bases that the pairs suggest, in closed form ------------------------------------------------------------------
+# -- Closed-form bases -------------------------------------------------------------------------------------------------
 
 
 _ITERATIONS = 1500
@@ -110,10 +110,10 @@ _ITERATIONS = 1500
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """A space of columns with budgets, the part its fixed rows get, and how its columns lie over the cells.
+    """A space of columns with budgets, the fraction for its fixed rows, and the map from its columns to the cells.
 
-    `many`: its fixed rows are so many that mixtures beside them gain nothing (tried from 64 to 320 cells), but a weight
-    for each row does.
+    `many` is true if it has so many fixed rows that mixtures do not help (tried from 64 to 320 cells), but a weight for
+    each row does.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Base:
     many: bool = False
 
     def rows(self, problem: StrategyProblem) -> Floats:
-        """The base alone: every column with its whole budget, beside the fixed rows."""
+        """Return the rows of the base alone: every column with its whole budget, and the fixed rows."""
         columns = (1 - self.fraction) * np.diag(self.space.budgets)
         if len(self.space.base):
             columns = np.vstack([self.fraction * self.space.base, columns])
@@ -131,12 +131,12 @@ class Base:
         return rows / problem.load(rows)
 
     def over_cells(self, rows: Floats) -> Floats:
-        """Rows over the columns as rows over the cells."""
+        """Return rows over the columns as rows over the cells."""
         return rows if self.sides is None else np.asarray(rows @ self.sides, dtype=np.float64)
 
 
 def bases(problem: StrategyProblem, watch: Watch, *, grids: bool = True) -> list[Base]:
-    """What suits the pairs, the likeliest first; without `grids` those of several attributes are not looked for."""
+    """Return the bases that suit the pairs, the most promising first; without `grids`, none for several attributes."""
     cells = Base("cells", cell_space(problem))
     edges, ordered = tree(problem), threshold(problem)
     if edges is not None:
@@ -157,16 +157,16 @@ def bases(problem: StrategyProblem, watch: Watch, *, grids: bool = True) -> list
 
 
 def start_of(count: int, columns: int, number: int) -> Floats:
-    """Where a search for so many mixtures begins (2 count x columns: P over Q), the same every time."""
+    """Return the fixed start of a search for `count` mixtures (2 count x columns: P over Q)."""
     return np.random.default_rng(number).uniform(0, 1, (2 * count, columns))
 
 
 def mixed(base: Base, watch: Watch) -> Iterator[tuple[int, Floats]]:
-    """Mixtures beside a base: some numbers of them, from fixed starts with and without negative parts."""
+    """Yield mixtures added to a base: for several counts, from fixed starts with and without negative parts."""
     n = base.space.columns
     for p in dict.fromkeys(
         [max(n // 16, 2), max(5 * n // 64, 3)]
-    ):  # found by trying, 64 to 256 cells; more went no lower
+    ):  # found empirically for 64 to 256 cells; more mixtures did not help
         for negative in (0.0, 1.0):
             if watch.over:
                 return

@@ -1,8 +1,8 @@
-"""The best strategy for a small universe that known recipes find: structure first, searches after, the minimum kept.
+"""Choose the best strategy for a small universe: closed forms first, then searches, and keep the minimum.
 
-The order is that of the recipes' guarantee, so that a short time still gives the best of the closed forms.  All work is
-limited by iterations, so that results do not depend on the load, unless a watch cuts the search short.  Cells are
-renamed along an order that the pairs (or the workload) give, so that their names do not matter.
+Reliable recipes come first, so that a short time limit still gives the best closed form.  All work is limited by
+iteration counts, so results do not depend on the machine's load, unless a watch cuts the search short.  Cells are
+renumbered along an order found from the pairs (or the workload), so their given numbers do not matter.
 """
 
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ from dxprivacy.optimize.strategies.strategy_problem import FoundStrategy, Progre
 
 Candidate = tuple[str, Floats]
 Effort = Literal["quick", "search", "thorough"]
-"""Closed forms only; searches besides; and a long one at the end."""
-_FEW = 64  # cells or rows that weights are found for at once
-_NEAR = 1.05  # times the limit: near enough not to search
-_NEAREST = 1.005  # and not to polish, even for those who can wait
-_SIMPLER = 1e-4  # a later strategy must be better by this part to displace an earlier, simpler one
+"""Closed forms only; also searches; and also a long search at the end."""
+_FEW = 64  # the largest number of cells or rows for which weights are always found
+_NEAR = 1.05  # times the lower bound: close enough to skip the searches
+_NEAREST = 1.005  # times the lower bound: close enough to skip polishing, even with `thorough`
+_SIMPLER = 1e-4  # the relative improvement by which a later strategy must beat an earlier, simpler one
 
 
 def choose(
@@ -37,9 +37,9 @@ def choose(
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> FoundStrategy:
-    """The strategy of the least total error among those tried, at load 1.
+    """Return the strategy with the least total error among those tried, at load 1.
 
-    `workload_rows` may be left out where only the Gram matrix is known; `progress` hears of each better strategy and
+    `workload_rows` may be omitted if only the Gram matrix is known; `progress` is called with each better strategy and
     its total.
 
     >>> line = StrategyProblem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
@@ -54,7 +54,7 @@ def choose(
     order = seriation(essential)
     back = np.argsort(order)
     unit = essential.normalized.renamed(order)
-    # Those in a hurry look for grids where there is most to be gained: as many queries as cells, at least.
+    # With `quick`, grids are tried only if they gain most: with at least as many queries as cells.
     known = bases(unit, watch, grids=effort != "quick" or workload is None or len(workload) >= problem.cells)
     best = unit.found(known[0].name, known[0].rows(unit))
 
@@ -84,7 +84,7 @@ def choose(
 
 
 def _around_a_hub(problem: StrategyProblem, effort: Effort, watch: Watch) -> Iterator[Candidate]:
-    """A strategy of the other cells, where one cell is linked to all of them."""
+    """Yield a strategy that extends one for the other cells, if one cell is linked to all of them."""
     center = hub(problem)
     if center is not None:
         rest = choose(center.rest, effort=effort, watch=watch)
@@ -102,7 +102,7 @@ def _closed_forms(
     *,
     quick: bool,
 ) -> Iterator[Candidate]:
-    """What needs no search, or a short one; weights for many rows only where there is time."""
+    """Yield candidates that need no search, or a short one; weights for many rows only if there is time."""
     few = not quick or problem.cells <= _FEW
     for base in known[1:]:
         rows = base.rows(problem)
@@ -130,7 +130,7 @@ def _closed_forms(
 
 
 def _searches(problem: StrategyProblem, known: list[Base], spectrum: Spectrum, watch: Watch) -> Iterator[Candidate]:
-    """Mixtures beside the bases that are good already; weights for each row where no structure is known."""
+    """Yield mixtures added to the better bases; and rows with a weight each if no structure is known."""
     few = [base for base in known if not base.many]
     totals = [problem.total(base.rows(problem)) for base in few]
     for base, total in zip(few, totals, strict=True):
@@ -145,19 +145,19 @@ def _searches(problem: StrategyProblem, known: list[Base], spectrum: Spectrum, w
 
 
 def _unstructured(problem: StrategyProblem) -> bool:
-    """Whether the pairs are neither a tree nor all those within a reach at one limit."""
+    """Return whether the pairs are neither a tree nor all pairs within a reach at one limit."""
     return tree(problem) is None and threshold(problem) is None
 
 
 def _weighted(problem: StrategyProblem, name: str, rows: Floats, watch: Watch) -> Iterator[Candidate]:
-    """The rows with a weight each, if they are few enough."""
+    """Yield the rows with a weight each, if they are few enough."""
     rows = distinct_rows(rows)[0]
     if fits(problem, rows) and not watch.over:
         yield name, reweighted(problem, rows, parts=np.ones(len(rows)), rounds=20, watch=watch)
 
 
 def _polished(problem: StrategyProblem, best: FoundStrategy, watch: Watch) -> Iterator[Candidate]:
-    """A search over all entries, with a few more rows and with many."""
+    """Yield results of a search over all entries, with a few additional rows and with many."""
     n = problem.cells
     for extra, size in ((max(n // 16, 2), 0.02), (max(n // 2, 3), 0.05)):
         if not watch.over:

@@ -1,10 +1,11 @@
-"""All cells and a few mixtures of cells: the search for p-identity strategies (HDMM), under a budget for each column.
+"""Search for p-identity strategies (HDMM): all cells and a few mixtures of cells, with a budget for each column.
 
 The strategy is [diag(a); F] with a_i + sum_r |F_ri| = budget_i, written as a = budget D, F = budget T D with
-T = P - Q, P and Q >= 0 and D = 1/(1 + sum (P + Q)): then all budgets are kept exactly, whatever P and Q, and L-BFGS
-needs bounds only.  In the edge space of a tree a column's budget is its pair's limit.  Elsewhere two cells i, j differ
-by at most budget_i + budget_j, which must not exceed their limit.  Rows that are cheap for every pair (`base`, load 1)
-may take a part v of all limits; the columns share the rest.  Nothing here decides: rows are measured by their problem.
+T = P - Q, P and Q >= 0 and D = 1/(1 + sum (P + Q)).  Then all budgets are kept exactly for any P and Q, and L-BFGS
+needs bounds only.  In the edge space of a tree, the budget of a column is its pair's limit.  Elsewhere, two cells i, j
+differ by at most budget_i + budget_j, which must not exceed their limit.  Rows that are cheap for every pair (`base`,
+load 1) may use a fraction v of all limits; the columns share the rest.  Results are proposals: the problem measures
+their load and error.
 """
 
 from dataclasses import dataclass, field
@@ -20,13 +21,13 @@ from dxprivacy.optimize.strategies.pair_structure import Tree
 from dxprivacy.optimize.strategies.reweight import cells_and_rows
 from dxprivacy.optimize.strategies.strategy_problem import StrategyProblem
 
-_MOST = 1e4  # times a cell's own row in a mixture: more would gain less than a part in 10,000, and drown in rounding
-_FAR = 1e10  # the objective where floats do not tell it
+_MOST = 1e4  # the largest weight in a mixture relative to a cell's own row; more gains less than 1 in 10,000
+_FAR = 1e10  # the objective if floats cannot compute it
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Columns with budgets: the cells of a problem (a constant is free), or the edges of a tree (nothing is)."""
+    """Columns with budgets: the cells of a problem (constants cost nothing: `free`), or the edges of a tree."""
 
     gram: Floats
     budgets: Floats
@@ -35,22 +36,22 @@ class Space:
 
     @property
     def columns(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return len(self.budgets)
 
 
 def cell_space(problem: StrategyProblem, budgets: Floats | None = None) -> Space:
-    """The cells of a problem, with budgets that keep its pairs."""
+    """Return the space of a problem's cells, with budgets that keep its pairs."""
     return Space(problem.centered, cell_budgets(problem) if budgets is None else budgets, free=True)
 
 
 def edge_space(tree: Tree) -> Space:
-    """The edges of a tree; `rows @ tree.sides` are rows over its cells."""
+    """Return the space of a tree's edges; `rows @ tree.sides` are rows over its cells."""
     return Space(tree.gram, tree.limits, free=False)
 
 
 def cell_budgets(problem: StrategyProblem) -> Floats:
-    """Budgets b with b_i + b_j <= limit of every pair, of about the least error if only cells are asked."""
+    """Return budgets b with b_i + b_j <= limit for every pair, about optimal if only cells are measured."""
     from scipy.sparse import csr_matrix
 
     limits = problem.limits
@@ -65,7 +66,7 @@ def cell_budgets(problem: StrategyProblem) -> Floats:
 
 
 def objective(space: Space, p: int, y: Floats) -> tuple[float, Floats]:
-    """The logarithm of tr(G Z) at the parameters (P, Q, v), and its gradient."""
+    """Return the logarithm of tr(G Z) at the parameters (P, Q, v), and its gradient."""
     T, D, v = _parts(space, p, y)
     a = (1 - v) * space.budgets * D
     base = space.base
@@ -88,7 +89,7 @@ def objective(space: Space, p: int, y: Floats) -> tuple[float, Floats]:
 
 
 def mixtures(space: Space, start: Floats, fraction: float, *, iterations: int, watch: Watch) -> Floats:
-    """The rows of the best strategy that a descent from `start` (2p x columns: P over Q) finds."""
+    """Return the rows of the strategy that a descent from `start` (2p x columns: P over Q) finds."""
     from scipy.optimize import minimize
 
     p = len(start) // 2
@@ -108,7 +109,7 @@ def mixtures(space: Space, start: Floats, fraction: float, *, iterations: int, w
         options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-9},
     )
     T, _, v = _parts(space, p, np.asarray(done.x, dtype=np.float64))
-    a = (1 - v) * space.budgets / (1 + np.abs(T).sum(axis=0))  # what P and Q had in common buys nothing: give it back
+    a = (1 - v) * space.budgets / (1 + np.abs(T).sum(axis=0))  # common parts of P and Q are useless: reuse them
     parts = [np.diag(a), T * a]
     return np.vstack([*parts, v * space.base] if len(space.base) else parts)
 
@@ -118,11 +119,10 @@ def _parts(space: Space, p: int, y: Floats) -> tuple[Floats, Floats, float]:
     return both[:p] - both[p:], 1 / (1 + both.sum(axis=0)), float(y[-1]) if len(space.base) else 0.0
 
 
-# -- A search over all entries of a strategy ---------------------------------------------------------------------------
-# For those who can wait: smoothed, descended, sharpened, measured exactly It minimizes log tr(G M^-1) + 2 log load,
-# which no scaling of the rows changes.  For a gradient, |x| becomes sqrt(x^2 + width^2) and the maximum over pairs a
-# power mean; both are sharpened stage by stage.  What is kept is the best exact total of any stage, so the search never
-# returns anything worse than its start.
+# -- A search over all entries of a strategy, for `thorough` -----------------------------------------------------------
+# It minimizes log tr(G M^-1) + 2 log load, which is invariant under scaling of the rows.  To have a gradient, |x| is
+# replaced by sqrt(x^2 + width^2) and the maximum over pairs by a power mean; both are sharpened in stages.  The best
+# exact total of any stage is kept, so the result is never worse than the start.
 
 
 _WORK = 8_000_000_000  # multiplications in one stage
@@ -131,17 +131,17 @@ STAGES = ((60.0, 3e-3), (250.0, 1e-3), (1000.0, 3e-4), (4000.0, 1e-4), (20000.0,
 
 @dataclass(frozen=True, eq=False)
 class Smoothed:
-    """The smoothed error of a strategy: the power of the mean over pairs, the width of the rounded |x|."""
+    """The smoothed objective of a strategy, with the power of the mean over pairs and the width of the smoothed |x|."""
 
     problem: StrategyProblem
     differences: Any
-    transposed: Any  # made once: it would be, ten thousand times
+    transposed: Any  # computed once, because it is used thousands of times
     power: float
     width: float
 
     @classmethod
     def of(cls, problem: StrategyProblem, power: float, width: float) -> "Smoothed":
-        """With the differences of a problem's pairs as a sparse matrix."""
+        """Return the smoothed objective of a problem, with the differences of its pairs as a sparse matrix."""
         from scipy.sparse import csr_matrix
 
         pairs = np.arange(len(problem.first))
@@ -151,12 +151,12 @@ class Smoothed:
         return cls(problem, differences, differences.T.tocsr(), power, width)
 
     def __call__(self, flat: Floats) -> tuple[float, Floats]:
-        """The value at the rows (flat), and its gradient."""
+        """Return the value at the rows (flat), and its gradient."""
         n = self.problem.cells
         A = flat.reshape(-1, n)
         X = A - A.sum(axis=1, keepdims=True) / n
         M = X.T @ X
-        M += M.trace() / n**2  # only along the all-ones vector, which the centered Gram matrix does not see
+        M += M.trace() / n**2  # only along the all-ones vector, on which the centered Gram matrix is 0
         try:
             back = np.linalg.inv(np.linalg.cholesky(M))
         except np.linalg.LinAlgError:
@@ -178,7 +178,7 @@ class Smoothed:
 
 
 def search(problem: StrategyProblem, start: Floats, *, watch: Watch, iterations: int | None = None) -> Floats:
-    """The best rows that a descent from `start` meets, at load 1; around 0, where no offset eats their digits."""
+    """Return the best rows that a descent from `start` finds, at load 1 and centered, to keep floating-point digits."""
     from scipy.optimize import minimize
 
     def stop(_: Floats) -> None:
@@ -208,11 +208,11 @@ def search(problem: StrategyProblem, start: Floats, *, watch: Watch, iterations:
 
 
 def _around_zero(rows: Floats) -> Floats:
-    """The same rows less a constant each, which costs and tells nothing: a descent lets them drift."""
+    """Subtract the mean from each row: constants have no cost and no effect, but drift in a descent."""
     return np.asarray(rows - rows.mean(axis=1, keepdims=True), dtype=np.float64)
 
 
 def _iterations(problem: StrategyProblem, rows: int) -> int:
-    """So many that all stages take about a minute on a slow machine."""
+    """Return a number of iterations with which all stages take about a minute on a slow machine."""
     each = problem.cells**2 * (problem.cells + rows) + len(problem.first) * rows
     return int(np.clip(_WORK // each, 50, 2_500))

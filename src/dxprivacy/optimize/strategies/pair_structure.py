@@ -1,6 +1,6 @@
-"""What the pairs alone tell about a policy: a tree, a threshold on an order, one limit for all; never its name.
+"""Structure that is recognized from the pairs alone: a tree, a threshold on an order, one limit for all, a grid.
 
-Everything here is decided exactly from the list of pairs; where floats propose (an order from an eigenvector), the
+Everything is decided exactly from the list of pairs.  If floats propose something (an order from an eigenvector), the
 proposal is checked against the list.  Duplicate pairs count once, with the smaller limit.
 """
 
@@ -26,7 +26,7 @@ class Tree:
 
 
 def distinct(problem: StrategyProblem) -> tuple[Ints, Ints, Floats]:
-    """The pairs, each once with its smaller end first and its smallest limit."""
+    """Return the pairs, each once, with its smaller end first and its smallest limit."""
     low, high = np.minimum(problem.first, problem.second), np.maximum(problem.first, problem.second)
     order = np.lexsort((problem.limits, high, low))
     low, high, limits = low[order], high[order], problem.limits[order]
@@ -36,10 +36,10 @@ def distinct(problem: StrategyProblem) -> tuple[Ints, Ints, Floats]:
 
 
 def tree(problem: StrategyProblem) -> Tree | None:
-    """The tree that the pairs form, or None.
+    """Return the tree that the pairs form, or None.
 
-    In edge space (a column for each pair) a strategy C @ sides shows the l1 norm of C's column on each pair: ordinary
-    differential privacy with a budget for each column and nothing free.
+    In edge space (a column for each pair), a strategy C @ sides has the l1 norm of C's column as its load on each pair:
+    ordinary differential privacy with a budget for each column.
 
     >>> from dxprivacy.optimize.strategies.strategy_problem import StrategyProblem
     >>> tree(StrategyProblem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))).sides
@@ -54,7 +54,7 @@ def tree(problem: StrategyProblem) -> Tree | None:
     if len(low) != n - 1:
         return None
     degree = np.bincount(np.concatenate([low, high]), minlength=n)
-    leaf = int(np.flatnonzero(degree == 1)[-1])  # the root; a path then gives its prefixes, from the other end
+    leaf = int(np.flatnonzero(degree == 1)[-1])  # the root; for a path, sides are prefixes from the other end
     graph = coo_matrix((np.ones(n - 1), (low, high)), shape=(n, n)).tocsr()
     order, parents = breadth_first_order(graph, leaf, directed=False)
     below = np.eye(n)
@@ -67,7 +67,7 @@ def tree(problem: StrategyProblem) -> Tree | None:
 
 
 def threshold(problem: StrategyProblem) -> tuple[Ints, int] | None:
-    """An order of the cells and a T such that the pairs are those at most T apart in it, at one limit; or None.
+    """Return an order of the cells and a T such that the pairs are those at most T apart in it, at one limit; or None.
 
     T = N - 1 is the complete graph.  The Fiedler vector of such a graph is monotone along its order.
     """
@@ -83,11 +83,11 @@ def threshold(problem: StrategyProblem) -> tuple[Ints, int] | None:
     place[order] = np.arange(n)
     if int(np.abs(place[low] - place[high]).max()) > reach:
         return None
-    return order, reach  # as many different pairs as there are within reach, and none beyond: all of them
+    return order, reach  # no pair is beyond reach, and the number of pairs is that within reach: so these are all
 
 
 def seriation(problem: StrategyProblem) -> Ints:
-    """The cells along the Fiedler vector of the pairs; of the workload, where the pairs say nothing (all alike)."""
+    """Return the cells along the Fiedler vector of the pairs, or of the workload if all pairs have equal limits."""
     low, high, limits = distinct(problem)
     n = problem.cells
     near = np.zeros((n, n))
@@ -107,17 +107,17 @@ def seriation(problem: StrategyProblem) -> Ints:
 
 
 def classes(problem: StrategyProblem) -> list[Ints]:
-    """The pairs by their limit."""
+    """Return the pairs, grouped by their limit."""
     _, kind = np.unique(problem.limits, return_inverse=True)
     return [np.flatnonzero(kind == k) for k in range(int(kind.max()) + 1)]
 
 
 def bipartite(n: int, first: Ints, second: Ints) -> bool:
-    """Whether the pairs are all cut by one division of the cells into two."""
+    """Return whether one division of the cells into two cuts all pairs."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    # The double cover of a connected bipartite graph falls into two parts, that of any other does not.
+    # The double cover of a connected graph is disconnected if and only if the graph is bipartite.
     once = np.concatenate([first, first + n])
     other = np.concatenate([second + n, second])
     cover = coo_matrix((np.ones(len(once)), (once, other)), shape=(2 * n, 2 * n))
@@ -130,7 +130,7 @@ def _equal(limits: Floats) -> bool:
 
 
 def nested_ranges(n: int, branches: int) -> tuple[Floats, Ints]:
-    """Ranges along the cells, halved (or divided by more) down to single cells; and the level of each.
+    """Return ranges along the cells, divided in two (or more) down to single cells, and the level of each.
 
     >>> nested_ranges(4, 2)[1]
     array([0, 0, 1, 1, 1, 1])
@@ -148,43 +148,43 @@ def nested_ranges(n: int, branches: int) -> tuple[Floats, Ints]:
     return np.array(rows), np.array(levels, dtype=np.int64)
 
 
-# -- Universes of several attributes whose distances add up ------------------------------------------------------------
-# Seen in the pairs alone: lines, lines with `other`, lists The graph of the pairs is then a product: it has a
-# coordinate for each attribute, and every pair differs in exactly one. Its finest factors are found as in any graph
-# (Feigenbaum, Hershberger and Schäffer 1985): two pairs belong to the same factor if distances tell them apart (|u - x|
-# + |v - y| differs from |u - y| + |v - x|), or if they meet in the only common neighbor of their other ends; and so on
-# transitively.  Whatever this proposes is checked against the list of pairs: every place once, every pair along one
-# axis, each as often as there are places along the others.
+# -- Universes of several attributes whose distances add up, recognized from the pairs alone ---------------------------
+# The graph of the pairs is then a Cartesian product: it has a coordinate for each attribute, and every pair differs in
+# exactly one.  Its finest factors are found as in any graph (Feigenbaum, Hershberger and Schäffer 1985): two pairs
+# belong to the same factor if their distances are related (|u - x| + |v - y| differs from |u - y| + |v - x|), or if
+# they meet in the only common neighbor of their other ends; then the transitive closure is taken.  The proposal is
+# checked against the list of pairs: every place occurs once, every pair is along one axis, and each pair of places
+# occurs as often as there are places along the other axes.
 #
-# An axis is a line, a line and one value that is linked to all others (`other`: missing or invalid), or a list of
-# values that are all linked.  Anything else is no grid.
+# An axis is a line, a line with one value that is linked to all others (`other`: missing or invalid), or a list of
+# values that are all linked.  Anything else is not a grid.
 
 
-_MOST_PAIRS = 4_000  # each is compared with each
+_MOST_PAIRS = 4_000  # all pairs of them are compared
 _ENDS = 2
 
 
 @dataclass(frozen=True, eq=False)
 class GridLine:
-    """Values in an order, what each step may show; and what `other` (the last place) and each value may, if it is."""
+    """Values in an order, the limit of each step, and the limits between `other` (the last place) and each value."""
 
     steps: Floats
     away: Floats | None = None
 
     @property
     def length(self) -> int:
-        """How many values are in the order."""
+        """The number of values in the order."""
         return len(self.steps) + 1
 
     @property
     def size(self) -> int:
-        """How many places there are, `other` among them."""
+        """The number of places, including `other`."""
         return self.length + (self.away is not None)
 
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """Values that are all linked, and the least that two of them may show."""
+    """Values that are all linked, and the smallest limit of two of them."""
 
     size: int
     limit: float
@@ -195,17 +195,17 @@ Axis = GridLine | Listed
 
 @dataclass(frozen=True, eq=False)
 class GridStructure:
-    """The axes, and where each cell is along each of them (axes x cells)."""
+    """The axes, and the place of each cell along each of them (axes x cells)."""
 
     axes: tuple[Axis, ...]
     places: Ints
 
     def over_cells(self, axis: int, functions: Floats) -> Floats:
-        """Functions along one axis as rows over all cells."""
+        """Return functions along one axis as rows over all cells."""
         return np.asarray(functions[:, self.places[axis]], dtype=np.float64)
 
     def products(self, functions: list[Floats]) -> Floats:
-        """All products of functions along the axes, one of each axis, as rows over the cells."""
+        """Return all products of functions, one along each axis, as rows over the cells."""
         rows = np.ones((1, self.places.shape[1]))
         for axis, along in enumerate(functions):
             mine = self.over_cells(axis, along)
@@ -214,7 +214,7 @@ class GridStructure:
 
 
 def grid(problem: StrategyProblem) -> GridStructure | None:
-    """The grid of two or more axes that the pairs belong to, or None.
+    """Return the grid of two or more axes that the pairs form, or None.
 
     >>> square = StrategyProblem(np.eye(4), np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3]), np.array([1.0, 2, 2, 1]))
     >>> grid(square).places
@@ -253,7 +253,7 @@ def grid(problem: StrategyProblem) -> GridStructure | None:
 
 
 def _factors(n: int, low: Ints, high: Ints) -> Ints:
-    """The factor of each pair, numbered in the order of their first pairs."""
+    """Return the factor of each pair; factors are numbered in the order of their first pairs."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components, dijkstra
 
@@ -278,7 +278,7 @@ def _factors(n: int, low: Ints, high: Ints) -> Ints:
 
 
 def _axis(n: int, low: Ints, high: Ints, limits: Floats, mine: Any) -> tuple[Axis, Ints] | None:
-    """One axis and the place of each cell along it: what the other pairs join has the same one."""
+    """Return one axis and the place of each cell along it; cells joined by pairs of other axes share a place."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -310,7 +310,7 @@ def _axis(n: int, low: Ints, high: Ints, limits: Floats, mine: Any) -> tuple[Axi
 
 
 def _path(linked: Any) -> list[int] | None:
-    """The places in an order in which just neighbors are linked, from the end with the lower number; or None."""
+    """Return the places in an order in which exactly neighbors are linked, from the lower-numbered end; or None."""
     size = len(linked)
     degrees = linked.sum(axis=0)
     ends = np.flatnonzero(degrees == 1)

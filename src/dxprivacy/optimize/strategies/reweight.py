@@ -1,8 +1,8 @@
-"""Given rows, the best weights: least squares and the least noise in turn, which never makes the error larger.
+"""Find the best weights of given rows by alternating minimization, which never increases the error.
 
-For fixed weights w, least squares gives each row's part in the workload's error; for a fixed reconstruction the error
-is a sum of parts / w^2, convex under the pairs' limits, and `optimize` solves it.  Each step minimizes the same
-function in one of its two arguments.
+For fixed weights w, least squares gives the contribution of each row to the workload's error.  For a fixed estimator,
+the error is a sum of parts / w^2, convex under the pairs' limits, and `optimize` minimizes it.  Each step minimizes the
+same function in one of its two arguments.
 """
 
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from dxprivacy.optimize.pair_constraints import SparsePairs
 from dxprivacy.optimize.strategies.pair_structure import distinct
 from dxprivacy.optimize.strategies.strategy_problem import StrategyProblem, connected
 
-# -- The error of a strategy that asks every cell and a few rows more, with its gradient, without an N x N inverse -----
+# -- The error of a strategy of all cells and a few more rows, with its gradient, without an N x N inverse -------------
 # The strategy is A = [diag(a); F] with q rows in F, so that M = diag(a^2) + F'F, and M^-1 is a diagonal minus a matrix
-# of rank q (Woodbury).  Where the all-ones direction is free, Z = M^-1 - k k'/(1'k) with k = M^-1 1 takes its place.
-# Value and gradient of tr(G Z) cost one product of a (q+1) x N by an N x N matrix: this is what makes searches over
-# strategies quick.  dZ = -Z dM Z gives the gradients -2 a diag(ZGZ) and -2 F ZGZ.
+# of rank q (Woodbury).  If the all-ones direction is free, Z = M^-1 - k k'/(1'k) with k = M^-1 1 replaces it.  Value
+# and gradient of tr(G Z) cost one product of a (q+1) x N by an N x N matrix, which makes searches over strategies fast.
+# dZ = -Z dM Z gives the gradients -2 a diag(ZGZ) and -2 F ZGZ.
 
 
 def cells_and_rows(a: Floats, F: Floats, G: Floats, *, free: bool) -> tuple[float, Floats, Floats]:
-    """tr(G Z), and its derivatives by a and by F.
+    """Return tr(G Z), and its derivatives by a and by F.
 
     >>> cells_and_rows(np.array([1.0, 2.0]), np.zeros((0, 2)), np.eye(2), free=False)[0]
     1.25
@@ -51,10 +51,10 @@ def cells_and_rows(a: Floats, F: Floats, G: Floats, *, free: bool) -> tuple[floa
     return value, -2 * a * bent, -2 * PZ
 
 
-# -- One cell that is linked to all others, as `other` (missing or invalid) is: plan the rest, then fit it in ----------
-# The rest keeps its structure (a line, a threshold), and a strategy for it becomes one for all by giving the hub the
-# column of a cell in the middle, scaled down a little, and a row of its own from what that leaves of its pairs.  How
-# much the rest is scaled down is a search in one variable.
+# -- A hub: one cell that is linked to all others, such as `other` (missing or invalid) --------------------------------
+# The rest keeps its structure (a line, a threshold).  A strategy for the rest is extended to all cells: it is scaled
+# down, the hub gets the column of a cell in the middle, and a row of its own uses the remaining limits of its pairs.
+# The factor is found by a search in one variable.
 
 
 _FRACTIONS = 1 - np.geomspace(0.5, 1e-4, 40)
@@ -70,7 +70,7 @@ class Hub:
     others: Ints
 
     def extended(self, whole: StrategyProblem, rows: Floats) -> Floats | None:
-        """A strategy of the rest (at load 1) as one of the whole, at the budget that gives the least error."""
+        """Extend a strategy of the rest (at load 1) to the whole, with the factor that gives the least error."""
         far = np.array([np.abs(rows - rows[:, [c]]).sum(axis=0) for c in range(rows.shape[1])])
         middle = int((far / self.limits).max(axis=1).argmin())
         best: tuple[float, Floats] | None = None
@@ -89,7 +89,7 @@ class Hub:
 
 
 def hub(problem: StrategyProblem) -> Hub | None:
-    """The hub of a problem whose other cells are connected without it, and not all linked to one another."""
+    """Return the hub of a problem, if there is exactly one and the other cells are connected without it."""
     n = problem.cells
     if n < 4:
         return None
@@ -112,7 +112,7 @@ def hub(problem: StrategyProblem) -> Hub | None:
     return Hub(cell, limits, rest, others)
 
 
-# -- Given rows, the best weights --------------------------------------------------------------------------------------
+# -- The best weights of given rows ------------------------------------------------------------------------------------
 
 
 MOST_ROWS = 600
@@ -121,12 +121,12 @@ _AT_ONCE = 1_000_000  # entries
 
 
 def fits(problem: StrategyProblem, rows: Floats) -> bool:
-    """Whether there are few enough rows to weigh each by itself."""
+    """Return whether there are few enough rows to give each a weight."""
     return 0 < len(rows) <= MOST_ROWS and len(rows) * len(problem.first) <= _MOST_LOADS
 
 
 def distinct_rows(rows: Floats) -> tuple[Floats, Floats]:
-    """Rows that tell some cells apart, each once with a range of 1; and the sum of squares of the ranges they had.
+    """Return non-constant rows, each once, with a range of 1; and the sums of squares of their original ranges.
 
     >>> distinct_rows(np.array([[1.0, 1.0], [0.0, 2.0], [5.0, 4.0]]))
     (array([[ 0.5, -0.5]]), array([5.]))
@@ -150,7 +150,7 @@ def distinct_rows(rows: Floats) -> tuple[Floats, Floats]:
 
 
 def _in_unit_range(rows: Floats) -> tuple[Floats, Floats]:
-    """Rows that tell some cells apart with a range of 1, the first of their largest entries positive; their ranges."""
+    """Return non-constant rows scaled to a range of 1, the first largest entry positive; and their ranges."""
     low, high = rows.min(axis=1), rows.max(axis=1)
     varied = high - low > 1e-12 * np.maximum(np.abs(low), np.abs(high))
     rows, low, high = rows[varied], low[varied], high[varied]
@@ -162,9 +162,9 @@ def _in_unit_range(rows: Floats) -> tuple[Floats, Floats]:
 def reweighted(
     problem: StrategyProblem, rows: Floats, *, parts: Floats, groups: Ints | None = None, rounds: int, watch: Watch
 ) -> Floats:
-    """The rows times their best weights, one for each group of rows (each row by itself where that is None).
+    """Return the rows times their best weights, one for each group of rows (for each row if `groups` is None).
 
-    `parts` are the groups' parts in the error of the first solve.
+    `parts` are the initial contributions of the groups to the error.
     """
     from scipy.sparse import csr_matrix
 
@@ -192,17 +192,17 @@ def reweighted(
 
 
 def row_parts(problem: StrategyProblem, rows: Floats) -> Floats:
-    """What each row's noise adds to the error as it is."""
+    """Return the contribution of each row's noise to the error at weight 1."""
     return _parts(problem, rows - rows.mean(axis=1, keepdims=True), np.ones(len(rows)))
 
 
 def _shown(problem: StrategyProblem, rows: Floats) -> Floats:
-    """What the rows show of each pair."""
+    """Return the load of the rows on each pair."""
     return np.asarray(np.abs(rows[:, problem.first] - rows[:, problem.second]).sum(axis=0), dtype=np.float64)
 
 
 def _parts(problem: StrategyProblem, X: Floats, w: Floats) -> Floats:
-    """What each row's noise adds to the error, times its weight squared, if all are combined by least squares."""
+    """Return each row's contribution to the least-squares error, times its squared weight."""
     M = (X.T * w**2) @ X
     Y = X @ np.linalg.pinv(M, rcond=1e-12, hermitian=True)
     return np.asarray(w**4 * ((Y @ problem.root.T) ** 2).sum(axis=1), dtype=np.float64)

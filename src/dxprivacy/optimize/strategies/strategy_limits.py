@@ -1,21 +1,21 @@
-"""No independent Laplace noise has a smaller total: limits by duality, for any multipliers that a search stops at.
+"""Lower bounds on the total error of independent Laplace noise, by duality; valid for any multipliers.
 
 For any mu >= 0 on the pairs, with L its Laplacian and h = tr sqrt(G^1/2 L G^1/2), every strategy of load 1 has
 tr(G M^+) >= h^2 / max sum_e mu_e |A_i - A_j|_2^2  (Cauchy-Schwarz), and the maximum is at most
-  sum_e mu_e d_e^2                    since the l2 norm is below the l1 norm ("l2"), or
+  sum_e mu_e d_e^2                    since the l2 norm is at most the l1 norm ("l2"), or
   sum_classes d^2 maxcut(mu_class)    since of l1 norm at most d, a random cut separates i and j with probability at
                                       least |A_i - A_j|_2^2 / d^2 ("laplace"); maxcut by its spectral dual.
-Where a class of equal limits is bipartite its largest cut is everything, and the two agree.  The searches: updates by
-multiplication for the first (it comes with a strategy for Gaussian noise that meets it), L-BFGS for the second.
+If a class of equal limits is bipartite, its largest cut contains all its pairs, and the two agree.  The first is
+maximized by multiplicative updates (with a strategy for Gaussian noise that attains it), the second by L-BFGS.
 
 Three kinds of noise, three limits:
-  independent   Laplace noise of a density, one variable for each row: the limits above.
-  additive      *any* noise z of a density on the cells, whatever the data: half of them.  The score s(z) of a density
+  independent   Laplace noise with a density, one variable for each row: the limits above.
+  additive      *any* noise z with a density on the cells, for all data: half of them.  The score s(z) of a density
                 that changes by at most exp(d_ij) has |s_i - s_j| <= d_ij, so its Fisher information E ss' is a mean of
                 ss' of such s, and Cov(z) is at least its inverse (Cramer-Rao); s is a strategy of one row, for which
                 the bounds of sum_e mu_e |s_i - s_j|^2 above hold.  Laplace noise has twice the inverse: hence a half.
-  unbiased      *any* answers without bias, of integers too: `unbiased_limit`.  Integer noise goes below the other two
-                from budgets of about 3 on.
+  unbiased      *any* unbiased answers, also integers: `unbiased_limit`.  Integer noise can be below the other two
+                limits for budgets from about 3 on.
 """
 
 from dataclasses import dataclass
@@ -28,27 +28,27 @@ from dxprivacy.optimize.deadline import Watch
 from dxprivacy.optimize.strategies.pair_structure import bipartite, classes
 from dxprivacy.optimize.strategies.strategy_problem import StrategyProblem
 
-_ROUNDING = 1 - 1e-9  # of eigenvalues in floats
-_LARGE = 200  # cells: with more of them, fewer iterations
+_ROUNDING = 1 - 1e-9  # covers the rounding of eigenvalues in floats
+_LARGE = 200  # cells; larger problems get fewer iterations
 _MOST_CLASSES = 4
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A total that no independent Laplace noise is below, and the argument that shows it."""
+    """A lower bound on the total of independent Laplace noise, and the argument that proves it."""
 
     value: float
     which: Literal["l2", "laplace"]
 
     @property
     def additive(self) -> float:
-        """What no additive noise of a density is below, consistent or not: half of it."""
+        """The lower bound for any additive noise with a density, k-norm noise included: half of it."""
         return self.value / 2
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """The multipliers of the l2 limit, the limit, and M of a strategy under l2 that comes close to it."""
+    """The multipliers of the l2 limit, the limit, and M = A'A of a strategy under l2 that nearly attains it."""
 
     multipliers: Floats
     value: float
@@ -57,7 +57,7 @@ class Spectrum:
 
 
 def limit(problem: StrategyProblem, *, cuts: bool = True, watch: Watch | None = None) -> Limit:
-    """The larger of the two limits that a search finds; without `cuts` only the quick one.
+    """Return the larger of the two limits that the searches find; without `cuts`, only the fast one.
 
     >>> line = StrategyProblem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
     >>> print(f"{limit(line).value:.3f}")
@@ -80,7 +80,7 @@ def limit(problem: StrategyProblem, *, cuts: bool = True, watch: Watch | None = 
 
 
 def unbiased_limit(problem: StrategyProblem, workload_rows: Floats) -> float:
-    """What no answers without bias are below, added up over the queries, where every cell has a record.
+    """Return a lower bound on the total variance of unbiased answers to the queries, if every cell has a record.
 
     If one record moves from i to j, a query's mean changes by |q_i - q_j| and every probability by a factor between
     exp(-d) and exp(d), of mean 1 and so of variance (e^d - 1)(1 - e^-d) = 4 sinh(d/2)^2 at most: the variance of the
@@ -103,26 +103,26 @@ def unbiased_limit(problem: StrategyProblem, workload_rows: Floats) -> float:
 
 
 def _often(problem: StrategyProblem, iterations: int) -> int:
-    """So many iterations, or as many as a few seconds hold: each decomposes matrices as large as the problem."""
+    """Reduce a number of iterations for large problems to a few seconds: each decomposes matrices of that size."""
     return min(iterations, max(40, int(iterations * (_LARGE / problem.cells) ** 3)))
 
 
 def l2_limit(problem: StrategyProblem, *, iterations: int, tolerance: float, watch: Watch) -> Spectrum:
-    """max over mu of 2 h^2 / sum mu d^2, by multiplying mu with how much each pair is used."""
+    """Maximize 2 h^2 / sum mu d^2 over mu by multiplicative updates with the use of each pair."""
     squares = problem.limits**2
     mu = 1 / squares / len(squares)
     R, best = problem.root, Spectrum(mu, 0.0, np.inf, np.zeros((0, 0)))
     upper = np.inf
     for _ in range(iterations):
         s, P = np.linalg.eigh(R @ laplacian(problem, mu) @ R.T)
-        if not s[-1] > 0:  # distances of too many sizes for floats: what was found so far is a limit
+        if not s[-1] > 0:  # distances of too different sizes for floats: the limit found so far is valid
             break
         s = np.sqrt(np.maximum(s, s[-1] * 1e-15))
         h = float(s.sum())
         value = 2 * h * h / float(mu @ squares) * _ROUNDING
         K = P.T @ R
         M = (K.T / s) @ K
-        used = np.maximum(pair_values(problem, M), 0.0) / squares  # a dual needs mu >= 0, whatever rounding does
+        used = np.maximum(pair_values(problem, M), 0.0) / squares  # rounding must not make mu negative
         most = float(used.max())
         if 2 * most * h < upper:  # the strategy M / most keeps all pairs and has this error
             upper = 2 * most * h
@@ -137,14 +137,14 @@ def l2_limit(problem: StrategyProblem, *, iterations: int, tolerance: float, wat
 
 
 def principal(moments: Floats) -> Floats:
-    """Rows A with A'A = these moments, at right angles: few where the workload is smooth."""
+    """Return orthogonal rows A with A'A = `moments`; few if the workload is smooth."""
     values, vectors = np.linalg.eigh(moments)
     keep = values > values[-1] * 1e-12
     return np.asarray((vectors[:, keep] * np.sqrt(values[keep])).T[::-1], dtype=np.float64)
 
 
 def laplacian(problem: StrategyProblem, mu: Floats) -> Floats:
-    """L with x'Lx = sum of mu (x_i - x_j)^2."""
+    """Return L with x'Lx = sum of mu (x_i - x_j)^2."""
     n = problem.cells
     flat = np.bincount(problem.first * n + problem.second, mu, minlength=n * n).reshape(n, n)
     flat = flat + flat.T
@@ -152,14 +152,14 @@ def laplacian(problem: StrategyProblem, mu: Floats) -> Floats:
 
 
 def pair_values(problem: StrategyProblem, M: Floats) -> Floats:
-    """(e_i - e_j)' M (e_i - e_j) of every pair, M symmetric."""
+    """Return (e_i - e_j)' M (e_i - e_j) for every pair; M is symmetric."""
     diagonal = np.diagonal(M)
     i, j = problem.first, problem.second
     return np.asarray(diagonal[i] + diagonal[j] - 2 * M[i, j], dtype=np.float64)
 
 
 def _laplace_limit(problem: StrategyProblem, odd: list[Ints], watch: Watch) -> float:
-    """The limit by cuts.  Multipliers start equal: from those of the l2 limit, many of them tiny, it went less far."""
+    """Return the limit by cuts.  Multipliers start equal, which works better than those of the l2 limit."""
     from scipy.optimize import minimize
 
     def stop(_: Floats) -> None:
@@ -192,10 +192,10 @@ def _laplace_limit(problem: StrategyProblem, odd: list[Ints], watch: Watch) -> f
 
 
 def cut_limit(problem: StrategyProblem, odd: list[Ints], y: Floats, power: float | None) -> tuple[float, Floats]:
-    """log (h^2 / denominator) at y = (log mu, log gamma of each odd class), and its gradient.
+    """Return log (h^2 / denominator) at y = (log mu, log gamma of each odd class), and its gradient.
 
     maxcut(mu) <= lambda_max(Gamma^-1/2 L Gamma^-1/2) sum(gamma) / 4 for every gamma > 0.  The largest eigenvalue is
-    smoothed by a power (from above: still a limit), or exact where that is None.
+    smoothed by a power (from above, so the bound stays valid), or exact if that is None.
     """
     n, m = problem.cells, len(problem.first)
     mu = np.exp(y[:m])

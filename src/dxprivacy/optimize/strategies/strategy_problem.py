@@ -1,10 +1,10 @@
-"""What a strategy is measured by: the load it puts on pairs of cells, and the error it leaves in the workload.
+"""The problem that a strategy solves: its load on pairs of cells, and the resulting error of the workload.
 
-A strategy is a matrix of rows over the cells, each answered with Laplace noise of scale 1; a workload W is then
-reconstructed by least squares.  Two cells may differ by their limit at most (in the l1 norm of their columns), so the
-strategy is divided by its load first.  The total squared error is 2 load^2 tr(G M^+), with G = W'W and M = A'A.  The
-number of records is public: a row may be shifted by a constant without cost, and all is measured on the complement of
-the all-ones vector.  Invariant: `load` and `total` are computed from the rows alone, whoever proposed them.
+"Cells" are the elements of a small universe.  A strategy is a matrix of rows over the cells, each answered with Laplace
+noise of scale 1; a workload W is then estimated by least squares.  The columns of two cells may differ by at most their
+limit in l1 norm, so the strategy is divided by its load first.  The total squared error is 2 load^2 tr(G M^+), with
+G = W'W and M = A'A.  The number of records is public: shifting a row by a constant costs nothing, and everything is
+measured on the complement of the all-ones vector.  Invariant: `load` and `total` depend on the rows alone.
 
 >>> line = StrategyProblem(np.eye(3), np.array([0, 1]), np.array([1, 2]), np.ones(2))
 >>> prefixes = np.array([[1.0, 0, 0], [1, 1, 0]])
@@ -27,15 +27,15 @@ from dxprivacy.wording import repr_of_half_built
 Progress = Callable[[str, float], None]
 _ROWS_AT_ONCE = 4_096
 _BLOCK = 1 << 16  # entries at once: they stay in the processor's cache
-_MOST_COMPARED = 600  # cells, each pair of which is compared with the way over each other one
-_FLAT = 1e-8  # a row that varies by no more than this part of another tells nothing
-_RANK = 1e-11  # singular values below this part of the largest are zero
-_LOST = 1e-13  # the part of the workload that may lie where the strategy sees nothing: what floats leave of a zero
+_MOST_COMPARED = 600  # cells up to which each pair is compared with detours over each other cell
+_FLAT = 1e-8  # a row that varies by at most this fraction of another is dropped
+_RANK = 1e-11  # singular values below this fraction of the largest are zero
+_LOST = 1e-13  # the fraction of the workload that may lie outside the strategy's row space, from rounding
 
 
 @dataclass(frozen=True, eq=False)
 class StrategyProblem:
-    """A workload's Gram matrix, and the pairs of cells (they connect all cells) with what each may show in total."""
+    """A workload's Gram matrix, and the pairs of cells with their limits; the pairs connect all cells."""
 
     gram: Floats
     first: Ints
@@ -67,7 +67,7 @@ class StrategyProblem:
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return len(self.gram)
 
     @cached_property
@@ -79,23 +79,23 @@ class StrategyProblem:
 
     @cached_property
     def root(self) -> Floats:
-        """R with R'R = the centered Gram matrix; what is zero but for rounding is zero."""
+        """R with R'R = the centered Gram matrix; eigenvalues that are zero up to rounding are dropped."""
         values, vectors = np.linalg.eigh(self.centered)
         keep = values > values[-1] * 1e-14 * self.cells
         return np.asarray((vectors[:, keep] * np.sqrt(values[keep])).T, dtype=np.float64)
 
     @cached_property
     def normalized(self) -> "StrategyProblem":
-        """The same problem in other units: a largest limit of 1, a Gram matrix of trace 1 on the complement."""
+        """The same problem in other units: the largest limit is 1, and the centered Gram matrix has trace 1."""
         scale = max(float(np.trace(self.centered)), np.finfo(float).tiny)
         return StrategyProblem(self.centered / scale, self.first, self.second, self.limits / self.limits.max())
 
     @cached_property
     def essential(self) -> "StrategyProblem":
-        """The same problem without the pairs that two smaller ones imply: a metric given as a matrix lists them all.
+        """The same problem without pairs that two smaller ones imply; a metric given as a matrix has many such pairs.
 
-        By the triangle inequality of loads; smaller ones are implied by others that stay, so all may go at once.
-        Where sums of floats are off by a rounding, so may be what is implied: totals are measured on all pairs.
+        Loads obey the triangle inequality.  Smaller pairs are kept or implied by kept ones, so all implied pairs can be
+        dropped at once.  Float sums may be wrong by a rounding error; therefore totals are measured on all pairs.
         """
         n = self.cells
         if len(self.first) < n or n > _MOST_COMPARED:
@@ -113,13 +113,13 @@ class StrategyProblem:
         return StrategyProblem(self.gram, self.first[keep], self.second[keep], self.limits[keep])
 
     def renamed(self, order: Ints) -> "StrategyProblem":
-        """The same problem with cell `order[k]` called k."""
+        """Return the same problem with cell `order[k]` renumbered as k."""
         place = np.empty(self.cells, dtype=np.int64)
         place[order] = np.arange(self.cells)
         return StrategyProblem(self.gram[np.ix_(order, order)], place[self.first], place[self.second], self.limits)
 
     def load(self, rows: Floats) -> float:
-        """The largest part of any pair's limit that the rows use, with noise of scale 1."""
+        """Return the largest fraction of a pair's limit that the rows use, with noise of scale 1."""
         shown = np.zeros(len(self.first))
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             lines = np.ascontiguousarray(rows[start : start + _ROWS_AT_ONCE].T)
@@ -131,7 +131,7 @@ class StrategyProblem:
         return float((shown / self.limits).max(initial=0.0))
 
     def total(self, rows: Floats) -> float:
-        """The workload's total squared error; infinite where the rows do not determine the workload."""
+        """Return the workload's total squared error; infinite if the rows do not determine the workload."""
         load = self.load(rows)
         if not np.isfinite(load):
             return np.inf
@@ -146,7 +146,7 @@ class StrategyProblem:
         return 2 * float((parts[seen] / sizes[seen[: len(sizes)]] ** 2).sum())
 
     def found(self, name: str, rows: Floats) -> "FoundStrategy":
-        """These rows at load 1, with their total."""
+        """Return these rows at load 1, with their total error."""
         load = self.load(rows)
         spread = np.ptp(rows, axis=1)
         rows = np.asarray(rows[spread > _FLAT * spread.max(initial=0.0)], dtype=np.float64)
@@ -155,7 +155,7 @@ class StrategyProblem:
 
 
 def _triangle(rows: Floats) -> Floats:
-    """Centered rows, or where there are more than columns a triangle R with the same R'R, from a few at a time."""
+    """Return centered rows; if there are more rows than columns, a triangle R with the same R'R, block by block."""
     step = max(rows.shape[1], _BLOCK // rows.shape[1])
     out = rows[:0]
     for at in range(0, len(rows), step):
@@ -169,7 +169,7 @@ def _triangle(rows: Floats) -> Floats:
 @repr_of_half_built
 @dataclass(frozen=True, eq=False)
 class FoundStrategy:
-    """A strategy: its name for a person, its rows (load 1: Laplace noise of scale 1 each), the total error."""
+    """A strategy: its display name, its rows at load 1 (Laplace noise of scale 1 each), and the total error."""
 
     name: str
     rows: Floats
@@ -191,7 +191,7 @@ def _array(value: object, kind: type, dimensions: int, name: str) -> NDArray[Any
 
 
 def connected(n: int, first: Ints, second: Ints) -> bool:
-    """Whether pairs join all cells to one another."""
+    """Return whether the pairs connect all cells."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 

@@ -1,12 +1,12 @@
-"""Hats for a grid whose distances add up: smooth counts of neighborhoods, prefix counts along each axis, and cells.
+"""Hat functions for a grid whose distances add up: smooth local counts, prefix counts along each axis, and cells.
 
-Along a line, hats of width s (1 at their middle, 0 from s cells on) add up to 1 everywhere, and one step changes all
-of them together by 2/s: products of hats over all axes cost a step along axis a no more than 2/s_a, since those along
-the other axes add up to 1.  So wide hats are cheap and see far, the cells see near, and what is left of each step goes
-to the prefix count that ends there, which costs no other step.  Every step is then used up exactly, whatever the
-weights of cells and hats are: a search in two variables for each shape of the hats.  `other` is far from all values: it
-has a hat of its own, the prefix counts of the middle, and a count of its own from what that leaves.  Values of a list
-are their own hats, and share what is left.  Work is bounded by counts.
+Along a line, hats of width s (1 at their middle, 0 from s cells on) add up to 1 everywhere, and one step changes them
+by 2/s in total.  Products of hats over all axes cost a step along axis a at most 2/s_a, because those along the other
+axes add up to 1.  So wide hats are cheap and measure long ranges; the cells measure short ones.  The remaining limit of
+each step is used by the prefix count that ends there, which costs no other step.  Then every step's limit is used up
+exactly for all weights of cells and hats; these are found by a search in two variables for each shape of the hats.
+`other` has a hat of its own, the prefix counts of the middle, and a count from its remaining limit.  Values of a list
+are their own hats, and share the remaining limit.  Work is bounded by iteration counts.
 """
 
 import math
@@ -21,24 +21,26 @@ from dxprivacy.optimize.strategies.reweight import cells_and_rows
 from dxprivacy.optimize.strategies.strategy_problem import StrategyProblem
 
 _WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
-_USUAL = (0.68, 0.14)  # what cells and hats usually get of the strictest step
-_BETTER = 1 - 1e-3  # times the error: not worth another form
-_STEPS = (30, 80)  # of the search for weights: while shapes are compared, and at the end
+_USUAL = (0.68, 0.14)  # the usual fractions of the strictest step for cells and hats
+_BETTER = 1 - 1e-3  # another form must reduce the error by more than this factor
+_STEPS = (30, 80)  # steps of the search for weights: while shapes are compared, and at the end
 _MOST_SHAPES = 40
-_SIMPLER = 1 - 1e-4  # times the error: not worth any hats
-_PART = 0.6  # of the cells: as many hats at most
-_SHORTEST = 3  # of a line: two values are a list
-_FAR = 7.0  # logarithm: a thousandth of a part is as good as none, and with less floats do not tell the error
+_SIMPLER = 1 - 1e-4  # hats must reduce the error by more than this factor
+_PART = 0.6  # the largest number of hats, relative to the number of cells
+_SHORTEST = 3  # the shortest line; two values are a list
+_FAR = 7.0  # bound on logarithms of ratios: a thousandth is as good as nothing, and floats fail below
 
 
 _Form = tuple[tuple[int, bool], ...]
-"""For each axis the width of the hats, and whether the first cell lies between two of them."""
+"""For each axis, the width of the hats, and whether the first cell lies between two of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Hats:
-    """Rows beside cells: what the cells get of the strictest step, the rows, the error they leave; whether some are
-    hats, or all are prefix counts."""
+    """Rows that are combined with cells: the cells' fraction of the strictest step, the rows, and the error.
+
+    `hats` is false if all rows are prefix counts.
+    """
 
     cells: float
     rows: Floats
@@ -47,7 +49,7 @@ class Hats:
 
 
 def hat_functions(n: int, width: int, offset: int) -> Floats:
-    """Hats of a width over n cells, one every `width` cells, the first at `offset` or before; they add up to 1.
+    """Return hats over n cells, one every `width` cells, the first at `offset` or before; they add up to 1.
 
     >>> hat_functions(4, 2, 0)
     array([[1. , 0.5, 0. , 0. ],
@@ -60,7 +62,7 @@ def hat_functions(n: int, width: int, offset: int) -> Floats:
 
 
 def _along(axis: Axis, width: int, *, middle: bool) -> Floats:
-    """Functions of the places of an axis that add up to 1: hats, and the rest by itself."""
+    """Return functions of the places of an axis that add up to 1: hats, and other places by themselves."""
     if not isinstance(axis, GridLine):
         return np.eye(axis.size)
     hats = hat_functions(axis.length, width, width // 2 if middle else 0)
@@ -73,7 +75,7 @@ def _along(axis: Axis, width: int, *, middle: bool) -> Floats:
 
 
 def _rest(axis: Axis, functions: Floats, weight: float, of_cells: float) -> Floats | None:
-    """Rows along an axis that use up what cells and hats leave; None where they overdraw it."""
+    """Return rows along an axis that use up the limits left by cells and hats; None if these exceed a limit."""
     if not isinstance(axis, GridLine):
         left = axis.limit - of_cells - 2 * weight
         return left / 2 * np.eye(axis.size) if left >= 0 else None
@@ -96,7 +98,7 @@ def _rest(axis: Axis, functions: Floats, weight: float, of_cells: float) -> Floa
 
 
 def best_hats(problem: StrategyProblem, cells: GridStructure, watch: Watch) -> Hats | None:
-    """The best hats that changes of one width or offset at a time lead to; None where nothing keeps the steps."""
+    """Return the best hats that a local search over widths and offsets finds; None if none keeps the limits."""
     tried: dict[_Form, _Weighed | None] = {}
     if not any(isinstance(axis, GridLine) and axis.length >= _SHORTEST for axis in cells.axes):
         return None
@@ -134,7 +136,7 @@ def best_hats(problem: StrategyProblem, cells: GridStructure, watch: Watch) -> H
 
 
 def _starts(axes: tuple[Axis, ...]) -> list[_Form]:
-    """Equal widths, and single cells along one axis with hats along the others: what suits long and short axes."""
+    """Return starting forms: equal widths, and single cells along one axis with hats along the others."""
     wide = [(w,) * len(axes) for w in (4, 2)]
     wide += [tuple(1 if b == a else w for b in range(len(axes))) for a in range(len(axes)) for w in (4, 12)]
     widest = [axis.length if isinstance(axis, GridLine) else 1 for axis in axes]
@@ -142,7 +144,7 @@ def _starts(axes: tuple[Axis, ...]) -> list[_Form]:
 
 
 def _changed(form: _Form, axes: tuple[Axis, ...]) -> list[_Form]:
-    """The forms in which one axis has the next wider or narrower hats, or others in their middle."""
+    """Return the forms in which one axis has the next wider or narrower hats, or hats shifted by half a width."""
     found: list[_Form] = []
     for k, (axis, (width, middle)) in enumerate(zip(axes, form, strict=True)):
         if isinstance(axis, GridLine):
@@ -155,18 +157,18 @@ def _changed(form: _Form, axes: tuple[Axis, ...]) -> list[_Form]:
 
 @dataclass(frozen=True)
 class _Weighed:
-    """What cells and hats get of the strictest step, and the error that leaves."""
+    """The fractions of the strictest step for cells and hats, and the resulting error."""
 
     parts: tuple[float, float]
     error: float
 
 
 class _TentShape:
-    """Hats of one form, and the error of the weights they may have."""
+    """Hats of one form, and the error for given weights."""
 
     @classmethod
     def of(cls, problem: StrategyProblem, cells: GridStructure, form: _Form) -> "_TentShape | None":
-        """The hats of a form, if they are few enough."""
+        """Return the hats of a form, if they are few enough."""
         along = [_along(axis, w, middle=m) for axis, (w, m) in zip(cells.axes, form, strict=True)]
         few = math.prod(len(f) for f in along) <= problem.cells * _PART
         return cls(problem, cells, along) if few else None
@@ -177,10 +179,10 @@ class _TentShape:
         self.along = along
         self.hats = cells.products(along)
         self.strictest = float(problem.limits.min())
-        self.whole = 1 / problem.load(self.hats)  # the weight of hats that would use up some pair alone
+        self.whole = 1 / problem.load(self.hats)  # the weight at which hats alone use up the limit of some pair
 
     def rows(self, of_cells: float, of_hats: float) -> Floats | None:
-        """Hats, and what uses up the rest along each axis; None where some pair would be overdrawn."""
+        """Return hats, and rows that use up the rest along each axis; None if a limit is exceeded."""
         weight = of_hats * self.whole
         parts = [weight * self.hats] if of_hats else []
         for k, (axis, functions) in enumerate(zip(self.cells.axes, self.along, strict=True)):
@@ -191,7 +193,7 @@ class _TentShape:
         return np.vstack(parts)
 
     def error(self, of_cells: float, of_hats: float) -> float:
-        """The total squared error with these parts of what the strictest step may show; infinite if that fails."""
+        """Return the total squared error for these fractions of the strictest step; infinite if they are infeasible."""
         rows = self.rows(of_cells, of_hats)
         if rows is None:
             return math.inf
@@ -204,7 +206,7 @@ class _TentShape:
         return value if 0 < value < math.inf else math.inf
 
     def weighed(self, start: tuple[float, float], steps: int) -> _Weighed:
-        """The best weights that Nelder and Mead's search finds, over logarithms of parts against prefix counts'."""
+        """Return the best weights of a Nelder-Mead search over log ratios to the weight of the prefix counts."""
         from scipy.optimize import minimize
 
         def parts(y: Floats) -> tuple[float, float]:

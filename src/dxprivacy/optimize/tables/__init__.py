@@ -1,8 +1,8 @@
-"""Weighted tables on a product universe: which tables to count, how noisily, and how to put them together again.
+"""Weighted tables on a product universe: which tables to measure, with how much noise, and how to combine them.
 
-Numbers only: attributes are 0, 1, 2, ..., a universe is the tuple of their sizes; the number of records is public, or
-has to be measured as well (see `measured_table`).  The cells of the universe are never built; everything happens on
-tables and on their components (see `table_components`).
+Attributes are numbered 0, 1, 2, ..., and a universe is the tuple of their sizes.  The number of records is public, or
+is measured as well (see `measured_table`).  The possible records are never enumerated; all computations are on tables
+and their components (see `table_components`).
 
 In reading order: `coding`, `measured_table`, `table_components`, `table_moves`, `table_search`, `table_estimates`,
 `table_limits`, `table_selection`.

@@ -1,11 +1,10 @@
-"""Rows to measure along one attribute of a table, where prefixes, ranges or other rows along it are asked.
+"""Rows to measure along one attribute of a table, if prefixes, ranges or other rows along it are queried.
 
-`alone` is for a product in which the attribute stands by itself: cells and a few mixtures of cells (`mixtures`, the
-p-identity strategies of HDMM), of the least total error.  `coding` is for tables that share what they tell (see
-`axes`): the same kind of rows A, under the condition that the all-ones vector is an eigenvector of A'A.  A descent
-with a growing penalty comes close to it; then a row for each cell is added, of squares that make up for what is
-missing, and all is divided by its largest column norm.  So the condition holds, but for roundings, whatever the
-descent did.
+`alone` is for an attribute that is optimized by itself: single values and a few mixtures of values (`mixtures`, the
+p-identity strategies of HDMM), with the least total error.  `coding` is for tables that share information (see
+`TableAxis`): rows A of the same kind, under the condition that the all-ones vector is an eigenvector of A'A.  A descent
+with a growing penalty nearly satisfies it.  Then a row for each value is added, scaled so that the condition holds, and
+all rows are divided by the largest column norm.  So the condition holds up to rounding, whatever the descent did.
 """
 
 from collections.abc import Sequence
@@ -29,16 +28,16 @@ from dxprivacy.optimize.tables.measured_table import (
 from dxprivacy.optimize.tables.table_components import Attributes, build
 from dxprivacy.optimize.tables.table_search import search
 
-# -- Tables whose attributes are asked for -----------------------------------------------------------------------------
-# And measured, by other rows than single values: unions of products of rows An asked table is a product of rows along
-# its attributes (all prefixes of age for each sex, say), a measured one a product of the attributes' codings (see
-# `measured_table`, `coding`).  The search is that of tables of counts: which to measure, and how precisely, under one
-# budget or several.  Never sees data; nothing here is certified.
+# -- Tables of products of rows other than single values ---------------------------------------------------------------
+# A queried table is a product of rows along its attributes (for example all prefixes of age for each sex).  A measured
+# table is a product of the attributes' codings (see `measured_table`, `coding`).  The search is that for tables of
+# counts: which tables to measure, and with which precision, under one budget or several.  It never sees data, and
+# nothing here is certified.
 
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """The tables to measure, the precision (1 / scale) of each, and the weighted squared error in all."""
+    """The tables to measure, the precision (1 / scale) of each, and the total weighted squared error."""
 
     tables: tuple[MeasuredTable, ...]
     precisions: Floats
@@ -53,7 +52,7 @@ def choose_products(
     *,
     watch: Watch | None = None,
 ) -> Products:
-    """The best tables that the search finds, all attributes having at least two values and a budget.
+    """Return the best tables that the search finds; every attribute needs at least two values and a budget.
 
     >>> from dxprivacy.optimize.tables.coding import prefixes
     >>> import math, numpy as np
@@ -72,16 +71,16 @@ def choose_products(
     return Products(found.tables, found.precisions, found.error)
 
 
-# -- Rows to measure along one attribute of a table, where prefixes, ranges or other rows along it are asked -----------
+# -- Rows to measure along one attribute -------------------------------------------------------------------------------
 
 
 _PENALTIES = (1.0, 1e2, 1e4, 1e6)
-_MOST = 1e4  # times a cell's own row in a mixture
-_FAR = 1e10  # the objective where floats do not tell it
+_MOST = 1e4  # the largest weight of a value in a mixture, relative to its own row
+_FAR = 1e10  # the objective if floats cannot compute it
 
 
 def prefixes(n: int) -> Floats:
-    """The Gram matrix of all prefixes of n values.
+    """Return the Gram matrix of all prefixes of n values.
 
     >>> prefixes(2)
     array([[2., 1.],
@@ -92,7 +91,7 @@ def prefixes(n: int) -> Floats:
 
 
 def ranges(n: int) -> Floats:
-    """The Gram matrix of all ranges of n values.
+    """Return the Gram matrix of all ranges of n values.
 
     >>> ranges(2)
     array([[2., 1.],
@@ -103,7 +102,7 @@ def ranges(n: int) -> Floats:
 
 
 def total(gram: Floats, rows: Floats) -> float:
-    """tr(G (A'A)^-1) times the square of the largest column norm: half the squared error at a presence of 1.
+    """Return tr(G (A'A)^-1) times the squared largest column norm: half the squared error at a presence of 1.
 
     >>> total(np.eye(3), 5 * np.eye(3))
     3.0
@@ -113,7 +112,7 @@ def total(gram: Floats, rows: Floats) -> float:
 
 
 def alone(gram: Floats, count: int, *, starts: int = 1, iterations: int = 3000, watch: Watch | None = None) -> Floats:
-    """Cells and `count` mixtures of the least total error that some descents find, with columns of norm 1."""
+    """Return single values and `count` mixtures with the least total error of several descents, columns of norm 1."""
     n = len(gram)
     space = Space(gram, np.ones(n), free=False)
     best: tuple[float, Floats] | None = None
@@ -126,10 +125,10 @@ def alone(gram: Floats, count: int, *, starts: int = 1, iterations: int = 3000, 
 
 
 def coding(gram: Floats, count: int, *, mean: float, iterations: int = 2000) -> Floats:
-    """Cells and `count` mixtures, with columns of norm 1 at most, that keep the all-ones vector.
+    """Return single values and `count` mixtures, with column norms at most 1, that keep the all-ones vector.
 
-    `mean` says how much the error of the mean counts beside that of everything else: other tables tell it too.  Single
-    cells, where nothing is better.
+    `mean` is the weight of the error of the mean relative to everything else; other tables measure the mean, too.  The
+    result is the identity matrix if the descent finds nothing better.
 
     >>> rows = coding(prefixes(8), 2, mean=0.5, iterations=200)
     >>> bool(np.ptp(rows.sum(axis=1) @ rows) < 1e-9), bool(np.abs(rows).sum(axis=0).max() < 1 + 1e-9)
@@ -155,9 +154,9 @@ def coding(gram: Floats, count: int, *, mean: float, iterations: int = 2000) -> 
 
 
 def penalized(gram: Floats, count: int, penalty: float, y: Floats) -> tuple[float, Floats]:
-    """log tr(G (A'A)^-1), and what the image of the all-ones vector varies by, at the parameters; and its gradient.
+    """Return log tr(G (A'A)^-1) plus a penalty on the variation of A'A 1, and the gradient by the parameters.
 
-    A = [diag(a); T a] with a = 1 / (1 + sum of P + Q), T = P - Q: columns have a norm of at most 1, whatever P and Q.
+    A = [diag(a); T a] with a = 1 / (1 + sum of P + Q), T = P - Q: column norms are at most 1 for all P and Q.
     """
     n = len(gram)
     mixed, part = _parts(count, n, y)

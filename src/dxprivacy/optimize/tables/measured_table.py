@@ -1,10 +1,11 @@
-"""A measured table, and the checks that all of this package makes of what it is given.
+"""Measured tables, their axes and budgets, and checks of arguments.
 
-A table over the attributes T has one row per cell: the count of the records in it.  Along a *halved* attribute, which
-must have two values, one row holds the difference (records with the first value minus records with the second) instead
-of two counts.  Rows are whole numbers, in the order of the cells, the last attribute fastest, halved attributes left
-out.  Moving a record along any attribute of the table changes its rows by 2 in all (one row by 2, or two by 1), along
-any other attribute by nothing: so noise of scale s on every row costs 2/s per attribute of the table, halved or not.
+A table over the attributes T has one row per combination of values: the number of records with it.  Along a *halved*
+attribute, which must have two values, one row has the difference (records with the first value minus records with the
+second) instead of two counts.  Rows are integers, ordered with the last attribute fastest; halved attributes are left
+out of the order.  Changing one attribute of the table in a record changes the rows by 2 in total (one row by 2, or two
+by 1); changing any other attribute has no effect.  So noise of scale s on every row costs 2/s per attribute of the
+table, halved or not.
 """
 
 import math
@@ -40,15 +41,15 @@ class MeasuredTable:
 
     @property
     def whole(self) -> tuple[int, ...]:
-        """The attributes of which every value has its own rows."""
+        """The attributes that are not halved: each of their values has its own rows."""
         return tuple(a for a in self.attributes if a not in self.halved)
 
     def rows(self, sizes: Sequence[int]) -> int:
-        """How many numbers are measured."""
+        """Return the number of rows."""
         return cells(sizes, self.whole)
 
     def check(self, sizes: Sequence[int]) -> None:
-        """Raise unless this is a table of such a universe."""
+        """Raise UsageError unless this is a table of a universe with these sizes."""
         checked_attributes(self.attributes, sizes)
         wrong = [a for a in self.halved if sizes[a] != 2]
         if wrong:
@@ -58,7 +59,7 @@ class MeasuredTable:
 
 
 def cells(sizes: Sequence[int], attributes: Iterable[int]) -> int:
-    """How many cells a table over these attributes has.
+    """Return the number of combinations of values of these attributes.
 
     >>> cells((3, 4, 2), (0, 2)), cells((3, 4, 2), ())
     (6, 1)
@@ -67,7 +68,7 @@ def cells(sizes: Sequence[int], attributes: Iterable[int]) -> int:
 
 
 def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Whole numbers of at least 1, one per attribute."""
+    """Return the sizes of attributes as integers; raise UsageError unless all are at least 1."""
     found = tuple(whole_number(n, "the size of an attribute") for n in sizes)
     if not found:
         raise UsageError("a product universe needs at least one attribute")
@@ -77,7 +78,7 @@ def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def checked_attributes(attributes: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
-    """Different attributes of this universe, in the order given."""
+    """Return attributes in the order given; raise UsageError unless they are distinct and exist."""
     found = tuple(whole_number(a, "an attribute") for a in attributes)
     if len(set(found)) < len(found):
         raise UsageError(f"a table names an attribute twice: {found}")
@@ -87,7 +88,7 @@ def checked_attributes(attributes: Sequence[int], sizes: Sequence[int]) -> tuple
 
 
 def checked_positive(given: Iterable[float], what: str, count: int, *, zero: bool = False) -> tuple[float, ...]:
-    """`count` finite numbers above 0, or of at least 0."""
+    """Return numbers as floats; raise UsageError unless they are `count` finite numbers > 0 (with `zero`, >= 0)."""
     try:
         found = tuple(float(x) for x in given)
     except (TypeError, ValueError):
@@ -100,7 +101,7 @@ def checked_positive(given: Iterable[float], what: str, count: int, *, zero: boo
 
 
 def whole_number(given: object, what: str) -> int:
-    """An integer of any kind, but no truth value."""
+    """Return an integer of any type except bool; raise UsageError for anything else."""
     try:
         if isinstance(given, bool):
             raise TypeError
@@ -109,27 +110,27 @@ def whole_number(given: object, what: str) -> int:
         raise UsageError(f"{what} must be a whole number, not {given!r}") from None
 
 
-# -- What is asked along each attribute of a table, and how it is measured: single values, or anything along a line ----
-# A table may ask, along attribute a, not for each value's count but for other rows with the Gram matrix G (prefixes,
-# ranges), and may measure other rows A (cells and mixtures of cells, say) whose columns have an l1 norm of at most 1,
-# so that a table of products of rows costs what a table of counts costs.  If the all-ones vector is an eigenvector of
-# A'A, the components of `table_components` stay uncorrelated, and three numbers per attribute say everything:
+# -- The rows that are queried and measured along each attribute of a table: single values, or any others --------------
+# Along an attribute, a workload table may have other rows than single values, such as prefixes or ranges, with the Gram
+# matrix G.  It may be measured by other rows A, such as single values and mixtures of values, whose columns have an l1
+# norm of at most 1.  Then a table of products of rows costs as much as a table of counts.  If the all-ones vector is an
+# eigenvector of A'A, the components of `table_components` stay uncorrelated, and three numbers per attribute suffice:
 #
 #     contrast   tr(Q G Q (A'A)^+) / n, with Q the projection along the all-ones vector     counts: (n - 1) / n
-#     asked      1'G1 / n^2: what of the mean is asked                                        counts: 1 / n
-#     told       1'A'A1 / n^2: what of the mean is measured                                   counts: 1 / n
+#     asked      1'G1 / n^2: the weight of the mean in the workload                           counts: 1 / n
+#     told       1'A'A1 / n^2: the precision with which the mean is measured                  counts: 1 / n
 #
-# Then c_S = sum over asked tables W >= S of weight prod_S contrast prod_{W without S} asked, and a measured table T
-# tells of the component S by w^2 prod_{T without S} told prod_S 1/n.  Where all are counts, that is
-# `table_components`'s formula.
+# Then c_S = sum over workload tables W >= S of weight prod_S contrast prod_{W without S} asked, and a measured table T
+# has precision w^2 prod_{T without S} told prod_S 1/n for the component S.  For counts this is the formula of
+# `table_components`.
 
 
-_COMMUTES = 1e-9  # of its mean: what roundings may leave of the all-ones vector's image off that vector
+_COMMUTES = 1e-9  # relative to its mean: the largest variation of A'A 1 from rounding
 
 
 @dataclass(frozen=True)
 class TableAxis:
-    """One attribute: its size, and the three numbers; `counts` says that single values are asked and measured."""
+    """One attribute: its size, and the three numbers; with `counts`, single values are queried and measured."""
 
     size: int
     contrast: float
@@ -139,7 +140,7 @@ class TableAxis:
 
     @classmethod
     def of_counts(cls, size: int) -> "TableAxis":
-        """Single values, each counted.
+        """Return an axis along which single values are queried and measured.
 
         >>> TableAxis.of_counts(4)
         TableAxis(size=4, contrast=0.75, asked=0.25, told=0.25, counts=True)
@@ -148,7 +149,7 @@ class TableAxis:
 
     @classmethod
     def of_rows(cls, gram: Floats, rows: Floats) -> "TableAxis":
-        """Queries with this Gram matrix, measured by rows whose Gram matrix keeps the all-ones vector.
+        """Return an axis for queries with this Gram matrix; the Gram matrix of `rows` must keep the all-ones vector.
 
         >>> TableAxis.of_rows(np.eye(4), np.eye(4))
         TableAxis(size=4, contrast=0.75, asked=0.25, told=0.25, counts=False)
@@ -161,37 +162,36 @@ class TableAxis:
         moments = rows.T @ rows
         image = moments.sum(axis=0)
         if np.ptp(image) > _COMMUTES * abs(float(image.mean())):
-            raise UsageError("the rows must tell the mean of all values apart from everything else")
+            raise UsageError("the rows must measure the mean of all values independently of everything else")
         centered = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
         contrast = float(np.trace(np.linalg.solve(moments, centered))) / n
         return cls(n, contrast, float(gram.mean()), float(moments.mean()))
 
 
 def of_sizes(sizes: Sequence[int]) -> tuple[TableAxis, ...]:
-    """Counts along all attributes."""
+    """Return axes of counts for all attributes."""
     return tuple(TableAxis.of_counts(n) for n in sizes)
 
 
-# -- What tables may cost: a budget for each attribute, one for all records alike, and one for a record's presence -----
+# -- Budgets of tables: one for each attribute, one for all pairs of records, and one for the presence of a record -----
 # A table whose rows have noise of scale 1/w changes, when a record is replaced, by at most 2 w along each of its
 # attributes (see `measured_table`).  Three kinds of linear constraints follow, and any of them may hold together:
 #
 #     attribute a   sum over tables with a of 2 w <= budget_a        distances add up over attributes
-#     together      sum over tables of 2 w <= budget                 one distance for every two records (standard DP)
-#     presence      sum over tables of w <= budget                   a record comes or goes: it counts once in each
-# table
+#     together      sum over tables of 2 w <= budget                 one distance for all pairs (standard DP)
+#     presence      sum over tables of w <= budget                   a record counts once in each table
 #
-# The first is exact.  So is the third.  The second is exact for whole tables: two records that differ in every
-# attribute are in different cells of all of them; where tables consist of halved attributes only, records may differ by
-# less.
+# The first and the third are exact.  The second is exact for tables without halved attributes: two records that differ
+# in every attribute count in different rows of all of them.  If tables consist of halved attributes only, records may
+# differ by less.
 #
-# Without presence the number of records is public, and the table of no attributes, the total, is known.  With presence
-# it is one more table that has to be measured, and no attribute is public.
+# Without presence, the number of records is public, and so is the table of no attributes, the total.  With presence, it
+# is one more table that has to be measured, and no attribute is public.
 
 
 @dataclass(frozen=True)
 class Budgets:
-    """Per attribute its budget, infinite where only others limit it; for all records alike; and for presence.
+    """The budgets of attributes (infinite if only others limit them), of all pairs of records, and of presence.
 
     >>> plain = Budgets((math.inf, math.inf), together=1.0)
     >>> plain.of(0), plain.total_is_private, [limit for _, limit in plain.constraints((0, 1))]
@@ -204,7 +204,7 @@ class Budgets:
 
     @classmethod
     def checked(cls, given: "Sequence[float] | Budgets", sizes: Sequence[int]) -> "Budgets":
-        """Numbers of at least 0, one for each attribute; those for everything above 0."""
+        """Return budgets; raise UsageError unless those of attributes are >= 0, and those for all tables > 0."""
         if not isinstance(given, Budgets):
             given = cls(_numbers(given))
         if len(given.attributes) != len(sizes):
@@ -218,25 +218,25 @@ class Budgets:
 
     @property
     def total_is_private(self) -> bool:
-        """Whether records may come and go, so that their number has to be measured like anything else."""
+        """Whether records may be added and removed, so that their number has to be measured, too."""
         return math.isfinite(self.presence)
 
     @property
     def jointly(self) -> bool:
-        """Whether some budget is shared by all tables, whatever their attributes."""
+        """Whether some budget is shared by all tables, regardless of their attributes."""
         return math.isfinite(min(self.together, self.presence))
 
     @property
     def least(self) -> int:
-        """The least number of attributes of a table that has to be measured."""
+        """The smallest number of attributes of a table that has to be measured."""
         return 0 if self.total_is_private else 1
 
     def of(self, attribute: int) -> float:
-        """What all tables with an attribute may show of it together; infinite for a public one."""
+        """Return the budget that all tables with an attribute share; infinite for a public attribute."""
         return min(self.attributes[attribute], self.together, 2 * self.presence)
 
     def constraints(self, used: Sequence[int]) -> Iterator["tuple[Constraint, float]"]:
-        """Those that are finite, among tables of some attributes."""
+        """Yield the finite constraints on tables of some attributes, with their budgets."""
         for a in used:
             if math.isfinite(self.attributes[a]):
                 yield Constraint(a), self.attributes[a]
@@ -252,12 +252,12 @@ PRESENCE = -2
 
 @dataclass(frozen=True)
 class Constraint:
-    """Which tables share a budget: those with an attribute, all with any attribute, or all."""
+    """The tables that share a budget: those with a given attribute, those with any attribute, or all."""
 
     about: int
 
     def cost(self, table: MeasuredTable) -> float:
-        """What a unit of a table's precision takes of it."""
+        """Return the cost of one unit of a table's precision."""
         if self.about == PRESENCE:
             return 1.0
         if self.about == TOGETHER:

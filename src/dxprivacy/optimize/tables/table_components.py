@@ -1,19 +1,19 @@
-"""Components, candidates, and the problem they make.
+"""Orthogonal components of tables, the candidate tables, and the optimization problem that they define.
 
-Counts on a product universe split into orthogonal *components*, one per set S of attributes: what the table over S says
-beyond all smaller tables (contrasts along S, means elsewhere), of dimension prod (n_a - 1).  A measured table with
-attributes T, halved H and precision w = 1/s informs exactly the components with H <= S <= T, each by w^2 / rows (in
-units of the universe's size); noise in different components is uncorrelated.  With
+Counts on a product universe split into orthogonal *components*, one per set S of attributes: the information of the
+table over S beyond all smaller tables (contrasts along S, means elsewhere), of dimension prod (n_a - 1).  A measured
+table with attributes T, halved H and precision w = 1/s informs exactly the components with H <= S <= T, each by
+w^2 / rows (in units of the universe's size); noise in different components is uncorrelated.  With
 
     m_S = sum over tables of gains[S, table] w^2
-    c_S = prod_S (n_a - 1) * sum over asked tables W >= S of weight_W / n_W
+    c_S = prod_S (n_a - 1) * sum over workload tables W >= S of weight_W / n_W
 
-the least-squares answers have a weighted squared error of `2 sum_S c_S / m_S` in all, and privacy asks for linear
+the least-squares answers have a total weighted squared error of `2 sum_S c_S / m_S`, and privacy requires linear
 constraints on w, one for each attribute or one for all tables (see `measured_table`).
 
-Where the number of records is public, the component of no attributes, the total, is known; where it is private, it is
-one more component (of dimension 1), which all tables without halved attributes tell.  Attributes without a limit are
-*public*: what involves only them is measured exactly and is not part of the problem.
+If the number of records is public, the component of no attributes, the total, is known.  If it is private, it is one
+more component (of dimension 1), which all tables without halved attributes inform.  Attributes without a limit are
+*public*: components that involve only public attributes are measured exactly and are not part of the problem.
 """
 
 import itertools
@@ -31,8 +31,8 @@ from dxprivacy.optimize.tables.measured_table import Budgets, MeasuredTable, Tab
 
 MAX_COMPONENTS = 100_000
 MAX_CANDIDATES = 40_000
-HIGHER = 600  # tables one order higher are candidates where there are at most so many of them
-HIGHER_JOINTLY = 4_000  # likewise, also two orders higher, where all tables share a budget: large ones pay once there
+HIGHER = 600  # tables one order higher are candidates if there are at most this many
+HIGHER_JOINTLY = 4_000  # if all tables share a budget, also two orders higher: large tables are charged only once
 
 Attributes = tuple[int, ...]
 
@@ -42,7 +42,7 @@ class System:
     """Minimize `2 sum_S importance_S / (gains @ w^2)_S` under `loads @ w <= 1`."""
 
     axes: tuple[TableAxis, ...]
-    asked: dict[Attributes, float]  # the weight of each asked table
+    asked: dict[Attributes, float]  # the weight of each workload table
     parts: dict[Attributes, int]
     budgets: Budgets
     importance: Floats
@@ -52,7 +52,7 @@ class System:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many values each attribute has."""
+        """The number of values of each attribute."""
         return tuple(axis.size for axis in self.axes)
 
     @property
@@ -67,11 +67,11 @@ class System:
 
     @property
     def limits(self) -> dict[int, float]:
-        """What all tables with an attribute may show of it together, where that is limited."""
+        """The finite budgets that all tables with an attribute share, by attribute."""
         return {a: limit for a in self.used if math.isfinite(limit := self.budgets.of(a))}
 
     def informed(self, table: MeasuredTable) -> list[int]:
-        """The components that a table tells about."""
+        """Return the components that a table informs."""
         if 2.0 ** len(table.whole) > 4 * len(self.parts):
             inside, least = set(table.attributes), set(table.halved)
             return [k for s, k in self.parts.items() if least <= set(s) <= inside]
@@ -79,7 +79,7 @@ class System:
         return [k for k in found if k is not None]
 
     def gains_of(self, table: MeasuredTable, informed: Sequence[int]) -> list[float]:
-        """How well a table of precision 1 tells about some components (see `measured_table`)."""
+        """Return the information of a table of precision 1 on some components (see `measured_table`)."""
         if all(self.axes[a].counts for a in table.attributes):
             return [1 / table.rows(self.sizes)] * len(informed)
         return [
@@ -92,11 +92,11 @@ class System:
         return [frozenset(s) for s in self.parts]
 
     def load(self, table: MeasuredTable) -> Floats:
-        """What a unit of its precision takes of each constraint's limit."""
+        """Return the fraction of each constraint's budget that one unit of a table's precision uses."""
         return np.array([about.cost(table) / limit for about, limit in self.budgets.constraints(self.used)])
 
     def extended(self, tables: Sequence[MeasuredTable]) -> "System":
-        """The same problem with more tables to choose from."""
+        """Return the same problem with more candidate tables."""
         from scipy.sparse import csc_array, hstack
 
         values: list[float] = []
@@ -118,7 +118,7 @@ class System:
 
 
 def subsets(attributes: Attributes, least: int = 0) -> Iterator[Attributes]:
-    """All subsets of at least so many attributes, smallest first.
+    """Return all subsets of at least `least` attributes, smallest first.
 
     >>> list(subsets((1, 4)))
     [(), (1,), (4,), (1, 4)]
@@ -129,7 +129,7 @@ def subsets(attributes: Attributes, least: int = 0) -> Iterator[Attributes]:
 
 
 def components(workload: Sequence[Attributes], least: int = 1) -> list[Attributes]:
-    """The components of these tables: their downward closure, without the total unless `least` is 0."""
+    """Return the components of these tables: their downward closure, without the total unless `least` is 0."""
     if sum(2.0 ** len(t) for t in set(workload)) > 20 * MAX_COMPONENTS:
         raise _too_many(MAX_COMPONENTS)
     found = {s for t in set(workload) for s in subsets(t, least)}
@@ -141,7 +141,7 @@ def components(workload: Sequence[Attributes], least: int = 1) -> list[Attribute
 def importances(
     axes: Sequence[TableAxis], workload: Sequence[Attributes], weights: Sequence[float], parts: Sequence[Attributes]
 ) -> Floats:
-    """c_S of every component."""
+    """Return c_S of every component."""
     at = {s: k for k, s in enumerate(parts)}
     found = np.zeros(len(parts))
     for table, weight in zip(workload, weights, strict=True):
@@ -159,7 +159,7 @@ def build(
     weights: Sequence[float],
     axes: Sequence[TableAxis] | None = None,
 ) -> System:
-    """The problem of these tables: attributes of one value and a public total are not in them, budgets are above 0."""
+    """Return the problem of these tables, without attributes of one value and without a public total; budgets > 0."""
     budgets = Budgets.checked(budgets, sizes)
     axes = of_sizes(sizes) if axes is None else tuple(axes)
     everything = components(workload, budgets.least)
@@ -179,9 +179,9 @@ def build(
 
 
 def _candidates(halves: Sequence[int], parts: list[Attributes], *, jointly: bool) -> list[MeasuredTable]:
-    """The components' own tables in every coding, and tables with one attribute more where these are few.
+    """Return the components' own tables in every coding, and tables with one more attribute if these are few.
 
-    Where all tables share a budget, also whole ones with two attributes more.
+    If all tables share a budget, tables with two more attributes and none halved are included.
     """
     known = set(parts)
     used = sorted({a for s in parts for a in s})
@@ -206,7 +206,7 @@ def _candidates(halves: Sequence[int], parts: list[Attributes], *, jointly: bool
 
 
 def _with_one_more(shapes: set[Attributes], used: Sequence[int], most: int) -> set[Attributes]:
-    """Tables with one attribute more than some; none if there are more than so many."""
+    """Return tables with one more attribute; an empty set if there are more than `most`."""
     if len(shapes) > most:
         return set()
     found = {tuple(sorted((*s, a))) for s in shapes for a in used if a not in s}
@@ -215,6 +215,6 @@ def _with_one_more(shapes: set[Attributes], used: Sequence[int], most: int) -> s
 
 def _too_many(limit: int) -> TooLarge:
     return TooLarge(
-        f"these tables have more than {limit:,} smaller tables in them",
+        f"these tables have more than {limit:,} marginals",
         hints=[("ask for tables of fewer attributes", "all their marginals are weighed against each other")],
     )

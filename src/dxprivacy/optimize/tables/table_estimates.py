@@ -1,12 +1,12 @@
-"""From noisy tables to consistent estimates of the asked ones: least squares, component by component.
+"""Consistent estimates of workload tables from noisy ones: generalized least squares, component by component.
 
 Every measured table gives an unbiased estimate of each component that it informs (see `table_components`), and in one
-component all tables have the same covariance up to a factor: so generalized least squares over everything that was
-measured is the average of these estimates, weighted by `1 / (variance * rows)`.  An asked table is the sum of its
-components; estimates of different tables therefore agree wherever they overlap.  The total is public, or, where it is
-private, the component of no attributes, estimated like any other.  Nothing larger than a table is ever built.
+component all tables have the same covariance up to a factor.  So generalized least squares over all measurements is the
+average of these estimates, weighted by `1 / (variance * rows)`.  A workload table is the sum of its components;
+therefore estimates of different tables agree where they overlap.  The total is public or, if it is private, the
+component of no attributes, estimated like any other.  Nothing larger than a table is built.
 
-By symmetry all cells of an asked table have the same distribution of noise: one variance, one excess kurtosis.
+By symmetry, all counts of a workload table have the same noise distribution: one variance, one excess kurtosis.
 """
 
 import math
@@ -27,17 +27,17 @@ from dxprivacy.optimize.tables.measured_table import (
 )
 from dxprivacy.optimize.tables.table_components import Attributes, components, subsets
 
-_NOTHING = 1e-40  # whole-number noise of such a variance is 0 but for a chance below it: it has no shape worth telling
-_LARGEST = 1e60  # so that fourth powers stay within floats
+_NOTHING = 1e-40  # integer noise of a smaller variance is 0 except with a smaller probability: its shape is irrelevant
+_LARGEST = 1e60  # fourth powers of smaller numbers fit into floats
 
 
 class Reconstruction:
-    """How the asked tables follow from the measured ones.
+    """The estimator of workload tables from measured tables.
 
-    `variances` and `cumulants` are the variance and the fourth cumulant of one draw of noise, per measured table; a
-    variance of 0 is an exact table, which settles its components alone.  Where the noise of a table has another
-    variance in each component, `by_component` tells it for a table and a component; infinite where others tell the
-    same.  With `private_total` nothing is known of the number of records but what the tables tell.
+    `variances` and `cumulants` are the variance and the fourth cumulant of one draw of noise, for each measured table.
+    A table of variance 0 is exact and alone determines its components.  If the noise variance of a table differs
+    between components, `by_component` returns it for a table and a component (infinite if other tables have the same
+    information).  With `private_total`, the number of records is known only from the tables.
 
     >>> answers = Reconstruction((2, 3), [(0,), (0, 1)], [MeasuredTable((0,), (0,)), MeasuredTable((0, 1))], [1.0, 1.0])
     >>> [t.round(9).tolist() for t in answers.estimate([np.array([-2]), np.array([1, 0, 0, 0, 2, 1])], 4)]
@@ -67,7 +67,7 @@ class Reconstruction:
             table.check(self.sizes)
         spread = checked_positive(variances, "variances", len(self.tables), zero=True)
         if max(spread, default=0.0) > _LARGEST:
-            raise UsageError(f"variances above {_LARGEST:g} are not noise that anybody adds")
+            raise UsageError(f"variances must be at most {_LARGEST:g}")
         self._variances = spread
         self._cumulants = None
         if cumulants is not None:
@@ -79,12 +79,12 @@ class Reconstruction:
         self._sources, self._known = self._weigh()
 
     def estimate(self, noisy: Sequence[ArrayLike], total: int | None = None) -> list[Floats]:
-        """Per asked table the estimated counts, flat, in the order of its attributes as asked, the last one fastest.
+        """Return the estimated counts of each workload table, flat, in the order of its attributes, the last fastest.
 
-        `total` is the public number of records, and must not be given where it is private.
+        `total` is the public number of records; it must not be given if that is private.
         """
         if self.private_total == (total is not None):
-            raise UsageError("a total is needed where it is public, and only there")
+            raise UsageError("a total must be given if it is public, and only then")
         known = 0 if total is None else whole_number(total, "the total")
         rows = self._checked_rows(noisy)
         sums: dict[Attributes, Floats] = {}
@@ -95,7 +95,7 @@ class Reconstruction:
         return [self._assembled(asked, sums, known) for asked in self.workload]
 
     def variance(self) -> list[float]:
-        """Per asked table the variance of each cell's estimate."""
+        """Return for each workload table the variance of one estimated count."""
         found = []
         for asked in self.workload:
             table = self._proper(asked)
@@ -104,7 +104,7 @@ class Reconstruction:
         return found
 
     def excess(self) -> list[float]:
-        """Per asked table the excess kurtosis of each cell's noise; 0 where there is none."""
+        """Return for each workload table the excess kurtosis of the noise of one count; 0 without noise."""
         if self._cumulants is None:
             raise UsageError("the excess kurtosis needs the fourth cumulants of the noise")
         variances = self.variance()
@@ -114,7 +114,7 @@ class Reconstruction:
         for k, (table, v) in enumerate(zip(self.tables, self._variances, strict=True)):
             if (
                 v > _NOTHING
-            ):  # sum over the rows of (1 / (variance * rows))^4 times the cumulant, but for the cell's pattern
+            ):  # sum over the rows of (1 / (variance * rows))^4 times the cumulant, without the count's pattern
                 n = table.rows(self.sizes)
                 fourth[k] = self._cumulants[k] / (v * n) ** 4 * n
         found = []
@@ -133,11 +133,11 @@ class Reconstruction:
         return found
 
     def _proper(self, asked: Attributes) -> Attributes:
-        """In increasing order, without attributes of one value."""
+        """Return the attributes in increasing order, without those of one value."""
         return tuple(sorted(a for a in asked if self.sizes[a] > 1))
 
     def _weigh(self) -> tuple[list[list[tuple[Attributes, float]]], dict[Attributes, float]]:
-        """Per table the components that it helps with and its budget in each; per component what is known of it."""
+        """Return for each table its components with its weight in each, and for each component the total precision."""
         informs: dict[Attributes, list[tuple[int, float, bool]]] = {}
         for k, table in enumerate(self.tables):
             n = table.rows(self.sizes)
@@ -149,7 +149,7 @@ class Reconstruction:
         missing = sorted(self._parts.difference(informs), key=lambda s: (len(s), s))
         if missing:
             what = f"the attributes {missing[0]} together" if missing[0] else "the number of records"
-            raise QueryError(f"no measured table tells about {what}")
+            raise QueryError(f"no measured table informs {what}")
         sources: list[list[tuple[Attributes, float]]] = [[] for _ in self.tables]
         known = {}
         for s, found in informs.items():
@@ -162,16 +162,16 @@ class Reconstruction:
         return sources, known
 
     def _informed(self, table: MeasuredTable) -> list[Attributes]:
-        """The components of the asked tables that a measured table tells about."""
+        """Return the components of workload tables that a measured table informs."""
         whole = tuple(a for a in table.whole if self.sizes[a] > 1)
-        if 2.0 ** len(whole) > 4 * len(self._parts):  # a large table, of which few components are asked
+        if 2.0 ** len(whole) > 4 * len(self._parts):  # a large table, few of whose components matter
             inside, least = set(table.attributes), set(table.halved)
             return [s for s in self._parts if least <= set(s) <= inside]
         found = (tuple(sorted(rest + table.halved)) for rest in subsets(whole))
         return [s for s in found if s in self._parts]
 
     def _spread(self, s: Attributes) -> float:
-        """The inverse of what is known of a component."""
+        """Return the variance factor of a component: the inverse of its precision."""
         return 1 / self._known[s]
 
     def _checked_rows(self, noisy: Sequence[ArrayLike]) -> list[Floats]:
@@ -192,7 +192,7 @@ class Reconstruction:
         return found
 
     def _component(self, table: MeasuredTable, rows: Floats, s: Attributes) -> Floats:
-        """One component of one measured table, in the shape of the table over s."""
+        """Return one component of a measured table, in the shape of the table over s."""
         axis = {a: k for k, a in enumerate(table.attributes)}
         part = rows.sum(axis=tuple(axis[a] for a in table.attributes if a not in s), keepdims=True)
         for a in s:
@@ -213,10 +213,10 @@ class Reconstruction:
         return np.ascontiguousarray(found.transpose(order)).reshape(-1)
 
     def _fourth_powers(self, asked: Attributes, pattern: int) -> float:
-        """Of tables that share attributes with an asked one: a cell's coefficients to the fourth, summed over rows.
+        """Return the sum over rows of the fourth power of a count's coefficients, for tables with shared attributes.
 
-        A row's coefficient depends only on where it agrees with the cell, so 2^attributes cases stand for all rows; in
-        units of the tables' weights to the fourth, and per row of the measured table.
+        A coefficient depends only on the attributes in which the row agrees with the count, so 2^attributes cases cover
+        all rows.  The result is in units of the fourth power of the tables' weights, per row of the measured table.
         """
         inside = [a for k, a in enumerate(asked) if pattern >> k & 1]
         halves = tuple(a for k, a in enumerate(asked) if pattern >> len(asked) + k & 1)
@@ -228,7 +228,7 @@ class Reconstruction:
             if s or self.private_total:
                 values[at] = self._spread(s) * cells(self.sizes, s) / n
         counts = np.ones(1)
-        for k, a in enumerate(base):  # from (mean, contrast) along a to (another value, the cell's value)
+        for k, a in enumerate(base):  # from (mean, contrast) along a to (another value, the count's value)
             both = values.reshape(-1, 2, 1 << k)
             both[:, 0] -= both[:, 1] / self.sizes[a]
             both[:, 1] += both[:, 0]

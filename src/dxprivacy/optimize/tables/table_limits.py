@@ -1,16 +1,16 @@
-"""Limits that no independent Laplace noise goes below, of tables or of anything else.
+"""Lower bounds on the error of tables: no strategy with independent Laplace noise, of tables or not, can be better.
 
-For any prices p >= 0 of the constraints, `2 (sum_S sqrt(c_S u_S))^2 / sum_k p_k f_k budget_k^2` is such a limit: u_S is
-the trace, on the component S, of the mean of (e_i - e_j)(e_i - e_j)' over the pairs of a constraint (times the number
-of cells), and f the part of these pairs that a cut can separate:
+For any prices p >= 0 of the constraints, `2 (sum_S sqrt(c_S u_S))^2 / sum_k p_k f_k budget_k^2` is such a limit.  Here
+u_S is the trace, on the component S, of the mean of (e_i - e_j)(e_i - e_j)' over the pairs of a constraint (times the
+number of possible records), and f is the largest fraction of these pairs that a cut can separate:
 
     attribute a   pairs that differ in a alone: 2 n_a prod_{S without a} (n_b - 1) if a is in S; floor(n_a^2 / 4) of
                   n_a (n_a - 1) / 2 pairs of values
-    together      all pairs of the N cells: 2 dim_S N / (N - 1) but for the total; floor(N^2 / 4) of N (N - 1) / 2
-    presence      every cell and `absent`: dim_S, also for the total; all of them
+    together      all pairs of the N records: 2 dim_S N / (N - 1) except for the total; floor(N^2 / 4) of N (N - 1) / 2
+    presence      every record and `absent`: dim_S, also for the total; all pairs
 
-Whatever the maximizer does, its answer is a limit.  It is the limit under the discrete metric: every two values of
-attribute a are `budget_a` apart.  Where some are farther apart (a line), strategies that are no tables may go below.
+Every result of the maximizer is a valid limit.  It holds for the discrete metric: any two values of attribute a are
+`budget_a` apart.  If some are farther apart (a line), strategies other than tables may have smaller errors.
 """
 
 import itertools
@@ -25,7 +25,7 @@ from dxprivacy.exact.arrays import Floats
 from dxprivacy.optimize.tables.measured_table import PRESENCE, TOGETHER, Budgets, of_sizes
 from dxprivacy.optimize.tables.table_components import Attributes, components, importances
 
-_HUGE = 700.0  # a budget at which nothing is left to be hidden
+_HUGE = 700.0  # a larger budget allows an error of about 0, and would overflow
 
 
 def limit(
@@ -34,9 +34,9 @@ def limit(
     workload: Sequence[Attributes],
     weights: Sequence[float],
 ) -> float:
-    """A lower limit on the weighted squared error of these tables; the attributes of each in increasing order.
+    """Return a lower bound on the weighted squared error of these tables, each with increasing attributes.
 
-    For independent continuous Laplace noise; half of it for any additive noise of a density
+    It holds for independent continuous Laplace noise; half of it holds for any additive noise with a density
     (`strategies/strategy_limits.py`).
     """
     budgets = Budgets.checked(budgets, sizes)
@@ -56,7 +56,7 @@ def limit(
 
 
 def _reach(sizes: Sequence[int], s: Attributes, about: int, used: Sequence[int]) -> float:
-    """The trace on a component, per unit of a constraint's price."""
+    """Return the trace on a component, per unit of a constraint's price."""
     if about == PRESENCE:
         return float(math.prod(sizes[b] - 1 for b in s))
     if about == TOGETHER:
@@ -66,7 +66,7 @@ def _reach(sizes: Sequence[int], s: Attributes, about: int, used: Sequence[int])
 
 
 def _separable(sizes: Sequence[int], about: int, used: Sequence[int]) -> float:
-    """The largest part of a constraint's pairs that a cut separates."""
+    """Return the largest fraction of a constraint's pairs that a cut separates."""
     if about == PRESENCE:
         return 1.0
     n = math.prod(sizes[a] for a in used) if about == TOGETHER else sizes[about]
@@ -76,9 +76,9 @@ def _separable(sizes: Sequence[int], about: int, used: Sequence[int]) -> float:
 def unbiased_limit(
     sizes: Sequence[int], budgets: Sequence[float], workload: Sequence[Attributes], weights: Sequence[float]
 ) -> float:
-    """What no answers without bias go below, integers or not: 1 / (4 sinh(d/2)^2) for each cell of each table.
+    """Return a lower bound on the error of any unbiased answers: 1 / (4 sinh(d/2)^2) for each count of each table.
 
-    d is the least budget of its attributes; proof in `strategies/strategy_limits.py: unbiased_limit`.
+    d is the smallest budget of its attributes; proof in `strategies/strategy_limits.py: unbiased_limit`.
 
     >>> print(f"{unbiased_limit((2, 3), (1, 0.5), [(0,), (0, 1)], [1, 1]):.3f}")
     25.348
@@ -92,7 +92,7 @@ def unbiased_limit(
 
 
 def _maximized(c: Floats, reach: Floats, room: Floats) -> float:
-    """max over p of (sum sqrt(c u))^2 / (p . room), u = reach' p: concave in p once scaled, smooth in log p."""
+    """Maximize (sum sqrt(c u))^2 / (p . room) over p, u = reach' p: concave in p at fixed scale, smooth in log p."""
     from scipy.optimize import minimize
 
     def value(y: Floats) -> tuple[float, Floats]:
@@ -111,14 +111,16 @@ def _maximized(c: Floats, reach: Floats, room: Floats) -> float:
     return math.exp(-min(float(found.fun), value(start())[0]))
 
 
-# -- A closer limit for tables under equal budgets: no set of cells has a small border in all directions at once -------
+# -- A closer limit for tables under equal budgets, by isoperimetry ----------------------------------------------------
+# No set of records has a small border in all directions at once.  "Cells" are the possible records in this section.
+#
 # **Theorem.**  Let mu >= 0 be prices of the pairs, c(X) the price of the pairs that a set X of cells cuts, and H a
 # positive semidefinite matrix with H1 = 0 and 1_X' H 1_X <= c(X)^2 for every X.  Then every strategy A of independent
 # continuous Laplace noise with |A_i - A_j|_1 <= d_ij leaves an error of at least
 #
 #     2 tr(G M^+)  >=  2 (sum_j eig_j(H^1/2 G H^1/2)^(1/3))^3 / (mu . d)^2 .
 #
-# *Proof.*  The workload is W = B A but for constants, with error 2 sum_k |b_k|^2, b_k the columns of B.  Let t_k be the
+# *Proof.*  The workload is W = B A up to constants, with error 2 sum_k |b_k|^2, b_k the columns of B.  Let t_k be the
 # price sum_e mu_e |a_ki - a_kj| of row a_k: sum t_k <= mu . d.  By Hoelder sum |b_k|^2 (sum t_k)^2 >= (sum_k (|b_k|
 # t_k)^(2/3))^3.  A row is an integral of its level sets, a_k = int 1_{a_k > s} ds and a constant, so |H^1/2 a_k| <= int
 # |H^1/2 1_{a_k > s}| ds <= int c({a_k > s}) ds = t_k.  W H^1/2 = sum_k b_k (H^1/2 a_k)', and the sum of the singular
@@ -127,21 +129,21 @@ def _maximized(c: Floats, reach: Floats, room: Floats) -> float:
 # **Tables.**  Cells are records of attributes; components S as in `table_components`, P_S the projections.  With prices
 # mu_a along attribute a and H = sum_S eta_S P_S, let w_S = |P_S 1_X|^2 and l_S = sum_{a in S} mu_a n_a: c(X) = l . w,
 # and the condition is eta . w <= (l . w)^2.  eta depends only on how many attributes of each kind (of the same size) S
-# has: a class.  For a set of n cells, Delsarte: w = n/N K A >= 0, K the Krawtchouk numbers of N cells in all, A_t the
-# mean number of cells of X that differ from one of X by class t: A_0 = 1, sum A = n, 0 <= A_t <= how many there are. As
-# in `limit`, every two values of an attribute are its budget apart; mu_a = 1.
+# has: a class.  For a set of n cells, Delsarte: w = n/N K A >= 0, K the Krawtchouk numbers of N cells in total, A_t the
+# mean number of cells of X that differ from one of X by class t: A_0 = 1, sum A = n, 0 <= A_t <= their total number.
+# As in `limit`, any two values of an attribute are its budget apart; mu_a = 1.
 #
-# **Who decides.**  Floats propose eta, and for every n (from n1 to n2 at once) a tau and multipliers of these
+# **Certification.**  Floats propose eta, and for every n (from n1 to n2 at once) a tau and multipliers of these
 # inequalities.  Let B be an upper bound of (eta - 2 n1 tau l) . w/n over them: any multipliers y, u, v >= 0 give one
 # (weak duality, z takes what is left), computed in fractions.  Then for s >= 0, with s tau in place of tau, s eta . w/n
-# - n1 (l . w/n)^2 <= s B + n1 (s tau)^2, so s eta is valid where s <= -B / (n1 tau^2).  The least such s of all n up to
+# - n1 (l . w/n)^2 <= s B + n1 (s tau)^2, so s eta is valid if s <= -B / (n1 tau^2).  The least such s of all n up to
 # N/2 (a set and its complement have the same w) makes eta valid: no search has to be trusted.
 
 
 _MOST_CLASSES = 12
-_MOST_CELLS = 100_000  # of the universe
-_ONE_BY_ONE = 64  # sizes of sets that are looked at each by itself
-_WIDER = 1.04  # after that, sizes up to so many times as large together
+_MOST_CELLS = 100_000  # possible records
+_ONE_BY_ONE = 64  # set sizes up to this are treated one by one
+_WIDER = 1.04  # larger sizes are treated in ranges whose ends differ by this factor
 _SWEEPS = 8  # over all sizes
 _TANGENTS = 8  # of a square, for one size
 _ALIKE = 1.5  # times the least budget
@@ -150,23 +152,23 @@ _ROUNDING = 1 - 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Scheme:
-    """Attributes by their size (size, how many): classes of components, and what they say about sets."""
+    """The association scheme of attributes, given as (size, number of attributes): its classes and eigenvalues."""
 
     kinds: tuple[tuple[int, int], ...]
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """The number of possible records."""
         return math.prod(n**k for n, k in self.kinds)
 
     @property
     def classes(self) -> list[tuple[int, ...]]:
-        """How many attributes of each kind; none first."""
+        """All classes: the number of attributes of each kind; the class of none comes first."""
         return list(itertools.product(*(range(k + 1) for _, k in self.kinds)))
 
     @property
     def numbers(self) -> list[list[int]]:
-        """Krawtchouk's numbers K[S][T], products over the kinds; K[S][0] is the dimension of S and the size of T.
+        """The Krawtchouk numbers K[S][T], products over the kinds; K[S][0] is the dimension of S and the size of T.
 
         >>> Scheme(((2, 2),)).numbers
         [[1, 1, 1], [2, 0, -2], [1, -1, 1]]
@@ -178,7 +180,7 @@ class Scheme:
         return out
 
     def border(self) -> list[int]:
-        """l_S: the eigenvalue of the Laplacian of all pairs that differ in one attribute, each at price 1."""
+        """Return l_S: the eigenvalues of the Laplacian of all pairs that differ in one attribute, at price 1 each."""
         return [sum(c * n for c, (n, _) in zip(each, self.kinds, strict=True)) for each in self.classes]
 
 
@@ -189,7 +191,7 @@ def _krawtchouk(n: int, k: int, i: int, x: int) -> int:
 
 @dataclass(frozen=True)
 class Multipliers:
-    """A proof for sets of n1 to n2 cells: the tangent, and what each inequality counts (of classes, of n2, of n1)."""
+    """A dual proof for sets of n1 to n2 records: the tangent, and the multipliers of classes, of n2 and of n1."""
 
     n1: int
     n2: int
@@ -200,7 +202,7 @@ class Multipliers:
 
 
 def largest_factor(scheme: Scheme, eta: Sequence[Fraction], proof: Multipliers) -> Fraction:
-    """The s up to which s eta keeps eta . w <= (l . w)^2 for these sets, as far as the multipliers prove it."""
+    """Return the largest s for which the multipliers prove (s eta) . w <= (l . w)^2 on these sets; exact."""
     K, border, N = scheme.numbers, scheme.border(), scheme.cells
     if proof.tangent <= 0 or min((*proof.classes, proof.most, proof.least), default=Fraction(0)) < 0:
         return Fraction(0)
@@ -215,7 +217,7 @@ def largest_factor(scheme: Scheme, eta: Sequence[Fraction], proof: Multipliers) 
 
 
 def sizes_together(cells: int) -> list[tuple[int, int]]:
-    """All sizes of sets up to half of the cells, those of large ones together.
+    """Return ranges that cover all set sizes up to half of the records; large sizes share a range.
 
     >>> sizes_together(6)
     [(1, 1), (2, 2), (3, 3)]
@@ -229,7 +231,7 @@ def sizes_together(cells: int) -> list[tuple[int, int]]:
 
 
 class _Sets:
-    """What sets of n1 to n2 cells can look like, for floats; its tangents are kept from one eta to the next."""
+    """The linear relaxation of sets of n1 to n2 records, in floats; its tangents are reused for the next eta."""
 
     def __init__(self, scheme: Scheme, n1: int, n2: int) -> None:
         K = np.array(scheme.numbers, dtype=np.float64)
@@ -243,7 +245,7 @@ class _Sets:
         self.tangents = [float(self.border[0])]
 
     def worst(self, eta: Floats) -> Floats | None:
-        """w/n of a set that comes closest to eta . w/n > n1 (l . w/n)^2 in floats; None where there is no set."""
+        """Return w/n of a set that most violates eta . w/n <= n1 (l . w/n)^2, in floats; None if there is no set."""
         from scipy.optimize import linprog
 
         gain = eta @ self.spectra
@@ -272,7 +274,7 @@ class _Sets:
         return found
 
     def proof(self, eta: Floats, w: Floats, border: Floats) -> Multipliers | None:
-        """Multipliers for the tangent at w/n."""
+        """Return multipliers for the tangent at w/n, or None if the linear program fails."""
         from scipy.optimize import linprog
 
         tangent = float(border @ w)
@@ -288,7 +290,7 @@ class _Sets:
 def isoperimetric_limit(
     sizes: Sequence[int], budgets: Sequence[float], workload: Sequence[Attributes], weights: Sequence[float]
 ) -> float:
-    """What no independent Laplace noise goes below on these tables, under budgets that are about equal; 0 if unknown.
+    """Return a lower bound on the error of independent Laplace noise for about equal budgets; 0 if none is known.
 
     >>> tables = [(0, 1), (0, 2), (1, 2)]
     >>> print(f"{isoperimetric_limit((3, 3, 3), (1, 1, 1), tables, (1, 1, 1)):.0f}")
@@ -297,7 +299,7 @@ def isoperimetric_limit(
     used = sorted({a for t in workload for a in t if sizes[a] > 1})
     each = [float(budgets[a]) for a in used]
     if len(used) < 2 or not 0 < max(each) < math.inf or max(each) > _ALIKE * min(each):
-        return 0.0  # one attribute, or one that is so strict that a few cells would take all the weight
+        return 0.0  # one attribute only, or one so strict that a few records would dominate
     kinds = sorted({sizes[a] for a in used})
     scheme = Scheme(tuple((n, sum(sizes[a] == n for a in used)) for n in kinds))
     if len(scheme.classes) > _MOST_CLASSES or scheme.cells > _MOST_CELLS:
@@ -318,7 +320,7 @@ def isoperimetric_limit(
 
 
 def certified_factor(scheme: Scheme, eta: Floats) -> Fraction:
-    """The largest s for which s eta is proved to be valid for all sets: exact, whatever the floats propose."""
+    """Return the largest s for which s eta is proved valid for all sets: exact, whatever the floats propose."""
     exact = [Fraction(e) for e in eta.tolist()]
     border = np.array(scheme.border(), dtype=np.float64)
     least: Fraction | None = None
@@ -332,7 +334,7 @@ def certified_factor(scheme: Scheme, eta: Floats) -> Fraction:
 
 
 def _proposed(scheme: Scheme, importance: Floats) -> Floats | None:
-    """eta on the classes that matter: the best for the sets found so far, and the sets that break it, in turn."""
+    """Propose eta on the relevant classes by cutting planes: the best eta for the sets so far, then violated sets."""
     used = np.flatnonzero(importance > 0)
     border = np.array(scheme.border(), dtype=np.float64)
     all_sets = [_Sets(scheme, n1, n2) for n1, n2 in sizes_together(scheme.cells)]
@@ -357,7 +359,7 @@ def _proposed(scheme: Scheme, importance: Floats) -> Floats | None:
 
 
 def _best_under(cuts: Floats, importance: Floats) -> Floats:
-    """The eta > 0 with cuts @ eta <= 1 and the largest sum of importance * eta^(1/3): smoothed, then scaled."""
+    """Maximize the sum of importance * eta^(1/3) over eta > 0 with cuts @ eta <= 1: smoothed, then scaled."""
     from scipy.optimize import minimize
 
     y = -np.log(np.maximum(cuts.max(axis=0), 1e-300)) - math.log(len(importance))

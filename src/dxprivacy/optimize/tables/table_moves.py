@@ -1,10 +1,10 @@
-"""Single changes of a plan and what each would bring, at the prices of the plan.
+"""Single changes of a plan, ranked by their estimated benefit at the prices of the plan.
 
-A *move* takes tables out and puts at most one in.  Its worth is exact in what the components gain or lose while all
-other tables stay as they are; the load that it frees or takes is valued at the margin.  So it ranks moves, and a
-descent from the changed plan decides.  Besides taking out and putting in there are two that a descent finds hard:
-*merging* two tables into the one over all their attributes, which pays once for the limits that they share, and
-*recoding* a table, halving one attribute more or one less.
+A *move* removes tables and adds at most one.  Its worth is exact in the change of the components' error while all other
+tables stay unchanged; the load that it frees or uses is valued at marginal prices.  So worth ranks moves, and a descent
+from the changed plan decides.  Besides removal and insertion there are two moves that a descent hardly finds: *merging*
+two tables into the one over all their attributes, which is charged once for the limits that they share, and *recoding*
+a table by halving one attribute more or less.
 """
 
 import itertools
@@ -20,23 +20,23 @@ from dxprivacy.optimize.tables.measured_table import MeasuredTable
 from dxprivacy.optimize.tables.table_components import System
 
 # -- Downhill to a local optimum of the tables' precisions, by majorizing and minimizing -------------------------------
-# `1/m_S`, with m_S a sum of squares, is at most `sum_T share_ST^2 / (gain_ST w_T^2)` for any budgets that add up to 1,
-# with equality at the present shares.  Minimizing that instead, `sum_T a_T / w_T^2` under one linear constraint per
-# attribute, is convex and separable, hence a concave problem in one multiplier per attribute: a few Newton steps. Every
-# step lowers the error; stretched steps are tried first.  A precision that is 0 stays 0, so the start decides which
-# tables are in play, and a table that fades away is dropped.
+# `1/m_S`, with m_S a sum of squares, is at most `sum_T share_ST^2 / (gain_ST w_T^2)` for any shares that add up to 1,
+# with equality at the present shares.  The majorized problem, `sum_T a_T / w_T^2` under one linear constraint per
+# attribute, is convex and separable, hence a concave problem in one multiplier per attribute: a few Newton steps.
+# Every step lowers the error; stretched steps are tried first.  A precision that is 0 stays 0, so the start decides
+# which tables can be used, and tables whose share vanishes are dropped.
 #
-# Invariant: every point that is returned keeps all constraints (`fill` makes it so, whatever the steps did).
+# Invariant: every point that is returned keeps all constraints (enforced by `fill`).
 
 
 _NEWTON = 60
-_FADED = 1e-10  # the largest fraction of a component that a table may have to be dropped
+_FADED = 1e-10  # a table is dropped if its fraction of every component's precision is at most this
 _STRETCH = (1.0, 3.0, 12.0)
 
 
 @dataclass(frozen=True, eq=False)
 class DescentPoint:
-    """Precisions of all tables, their error, and what a unit of load is worth along each attribute."""
+    """Precisions of all tables, their error, and the price of a unit of load for each constraint."""
 
     w: Floats
     error: float
@@ -46,7 +46,7 @@ class DescentPoint:
 def descend(
     system: System, start: Floats, *, tolerance: float = 1e-8, steps: int = 1000, watch: Watch | None = None
 ) -> DescentPoint | None:
-    """The local optimum below a start, or None where the start leaves a component unmeasured."""
+    """Return the local optimum that a descent from a start finds; None if a component is not measured."""
     kept = np.flatnonzero(start > 0)
     gains, loads, c = system.gains[:, kept].tocsc(), system.loads[:, kept], system.importance
     w = fill(loads, start[kept])
@@ -86,10 +86,10 @@ def descend(
 
 
 def separable(loads: Floats, a: Floats, multipliers: Floats, slack: float) -> tuple[Floats, Floats]:
-    """Nearly minimize `sum a / w^2` under `loads @ w <= 1`, for a sum of about 1; returns w and the multipliers.
+    """Nearly minimize `sum a / w^2` under `loads @ w <= 1`, for a sum of about 1; return w and the multipliers.
 
     The dual, `sum 3 a^(1/3) (u/2)^(2/3) - sum multipliers` with `u = loads' multipliers`, is concave.  A barrier of
-    `slack * log` keeps the multipliers positive: then w is finite and off the optimum by at most attributes * slack.
+    `slack * log` keeps the multipliers positive; so w is finite, and its objective is within attributes * slack.
     """
     root = np.cbrt(2 * a)
     for _ in range(_NEWTON):
@@ -111,9 +111,9 @@ def separable(loads: Floats, a: Floats, multipliers: Floats, slack: float) -> tu
 
 
 def fill(loads: Floats, w: Floats) -> Floats:
-    """Divide every precision by the largest load of its attributes: keeps all constraints, and wastes less of them.
+    """Divide every precision by the largest load of its attributes: keeps all constraints, with less slack.
 
-    The new load of attribute a is at most `sum w / load_a = 1`; a table is raised where all its attributes have room.
+    The new load of attribute a is at most `sum w / load_a = 1`; a table is raised if all its attributes have slack.
     """
     touched = loads > 0
     for _ in range(3):
@@ -127,24 +127,24 @@ def _error(gains: Any, c: Floats, w: Floats) -> float:
 
 
 def _largest_budgets(gains: Any, w: Floats) -> Floats:
-    """Of each table, the largest part that it has in what is known of a component."""
+    """Return for each table its largest fraction of a component's precision."""
     measured = gains @ (w * w)
     by_entry = gains.data / measured[gains.indices]
     return np.asarray(w * w * np.maximum.reduceat(by_entry, gains.indptr[:-1]))
 
 
-# -- Single changes of a plan and what each would bring, at the prices of the plan -------------------------------------
+# -- Single changes of a plan, and their worth -------------------------------------------------------------------------
 
 
-_PUT_IN = (0.03, 0.1, 0.3, 0.6)  # parts of what a table could have alone
-_MERGED = (0.6, 0.8, 1.0)  # parts of the two tables' precision together
-_MERGE_AMONG = 60  # the most expensive tables
-MOST_ROWS = 100_000  # of a merged table, if no larger one is asked for
+_PUT_IN = (0.03, 0.1, 0.3, 0.6)  # fractions of the precision that a table could have alone
+_MERGED = (0.6, 0.8, 1.0)  # fractions of the summed precision of the two tables
+_MERGE_AMONG = 60  # the number of most expensive tables that are tried
+MOST_ROWS = 100_000  # of a merged table, if the workload has no larger one
 
 
 @dataclass(frozen=True, eq=False)
 class TableMove:
-    """Tables of the system to take out, and one to put in with its precision."""
+    """Tables of the system to remove, and one to add with its precision."""
 
     worth: float
     out: tuple[int, ...]
@@ -153,7 +153,7 @@ class TableMove:
 
 
 def moves(system: System, point: DescentPoint, most: int) -> list[TableMove]:
-    """The most promising moves, best first."""
+    """Return the moves with the largest estimated worth, best first."""
     prices = _Prices(system, point)
     found = [*prices.singles(most), *prices.recodings(), *prices.mergers()]
     found = [m for m in found if np.isfinite(m.worth)]
@@ -162,7 +162,7 @@ def moves(system: System, point: DescentPoint, most: int) -> list[TableMove]:
 
 
 class _Prices:
-    """What components and attributes are worth at a point, in half errors: sum_S c_S / m_S."""
+    """Prices of components and attributes at a point, in units of half the error: sum_S c_S / m_S."""
 
     def __init__(self, system: System, point: DescentPoint) -> None:
         self.system, self.w = system, point.w
@@ -175,7 +175,7 @@ class _Prices:
         self.most_rows = max(MOST_ROWS, largest)
 
     def singles(self, most: int) -> Iterator[TableMove]:
-        """Take one out, or put one of the system's other tables in."""
+        """Yield moves that remove one table, or add one of the other candidates."""
         gone = self._worth_of(np.zeros(len(self.w)))
         for k in self.support:
             yield TableMove(float(gone[k]), (k,), None)
@@ -192,7 +192,7 @@ class _Prices:
                 yield TableMove(float(worth[k]), (), self.system.tables[k], float(precision[k]))
 
     def recodings(self) -> Iterator[TableMove]:
-        """The same attributes, one more of them halved, or one less."""
+        """Yield moves that halve one attribute of a table more or less."""
         for k in self.support[: 10 * _MERGE_AMONG]:
             table = self.system.tables[k]
             for a in table.attributes:
@@ -201,7 +201,7 @@ class _Prices:
                     yield self._replaced((k,), MeasuredTable(table.attributes, halved), [float(self.w[k])])
 
     def mergers(self) -> Iterator[TableMove]:
-        """Two tables that share a limit become one, halved where both are."""
+        """Yield moves that merge two tables with a common limit; attributes halved in both stay halved."""
         limits = self.system.limits
         spent = sorted(self.support, key=lambda k: (-self.cost[k] * self.w[k], k))[:_MERGE_AMONG]
         for i, j in itertools.combinations(sorted(spent), 2):
@@ -217,7 +217,7 @@ class _Prices:
                 yield self._replaced((i, j), union, [both * part for part in _MERGED])
 
     def _replaced(self, out: tuple[int, ...], into: MeasuredTable, precisions: list[float]) -> TableMove:
-        """The best of some precisions for the table that is put in."""
+        """Return the move with the best of some precisions for the added table."""
         system = self.system
         gains = system.gains
         change: dict[int, float] = {}
@@ -245,7 +245,7 @@ class _Prices:
         return best
 
     def _worth_of(self, new: Floats) -> Floats:
-        """For each table alone: what it would bring to give it this precision."""
+        """Return for each table the worth of changing its precision alone to the new value."""
         gains = self.system.gains
         column = np.repeat(np.arange(len(new)), np.diff(gains.indptr))
         held, c = self.measured[gains.indices], self.system.importance[gains.indices]

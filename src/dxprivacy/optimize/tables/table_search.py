@@ -1,8 +1,8 @@
-"""From local optima to a good one: starts that cover the kinds of plan that win, then single changes while they help.
+"""Search for good tables: descents from several starts, then single changes while they help (local search).
 
-A start says which attributes are halved and which orders of tables are favored.  The changes are those of
-`table_moves`, the most promising first.  What is tried depends on the problem alone, so the same problem has the same
-answer unless a deadline cuts the search short.
+A start determines which attributes are halved and which orders of tables are favored.  The changes are those of
+`table_moves`, the most promising first.  The search depends on the problem alone, so the same problem has the same
+result, unless a deadline cuts the search short.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,14 +16,14 @@ from dxprivacy.optimize.tables.measured_table import MeasuredTable, cells
 from dxprivacy.optimize.tables.table_components import System
 from dxprivacy.optimize.tables.table_moves import MOST_ROWS, DescentPoint, descend, moves, separable
 
-_TRIES = 400_000  # tables x descents that the search may make; a descent costs about 20 microseconds a table
+_TRIES = 400_000  # limit on tables x descents; a descent takes about 20 microseconds per table
 _PATIENCE = 25
-_FAVORED = 0.02  # how much less the other codings have at the start
-_BY_SIZE = (0.0, 0.25, 0.5)  # powers of their rows by which tables that share one budget start
+_FAVORED = 0.02  # the relative precision of the other codings at the start
+_BY_SIZE = (0.0, 0.25, 0.5)  # tables that share one budget start with these powers of their numbers of rows
 
 
 class TableSearch:
-    """The best point so far, and how many descents may still be made."""
+    """The state of a search: the best point so far, and the number of descents left."""
 
     def __init__(self, system: System, watch: Watch, improved: Callable[[float], None]) -> None:
         self.system = system
@@ -44,7 +44,7 @@ class TableSearch:
         return self.best is not None and (self.left <= 0 or self.cut)
 
     def place(self, table: MeasuredTable) -> int:
-        """Where a table is among the candidates; it becomes one if it was not."""
+        """Return the index of a table among the candidates; add it if necessary."""
         if table not in self.places:
             self.places[table] = len(self.system.tables)
             self.system = self.system.extended([table])
@@ -53,7 +53,7 @@ class TableSearch:
         return self.places[table]
 
     def try_from(self, start: Floats) -> bool:
-        """Descend from a start; whether that is a new best."""
+        """Descend from a start; return whether the result is a new best."""
         if self.over:
             return False
         self.left -= 1
@@ -67,7 +67,7 @@ class TableSearch:
 
 @dataclass(frozen=True, eq=False)
 class FoundTables:
-    """The best tables and precisions, their error, and whether there was time for all that was to be tried."""
+    """The best tables and precisions, their error, and whether the search was finished in time."""
 
     tables: tuple[MeasuredTable, ...]
     precisions: Floats
@@ -76,7 +76,7 @@ class FoundTables:
 
 
 def search(system: System, watch: Watch, improved: Callable[[float], None]) -> FoundTables:
-    """Starts, then moves, then the last digits; where all tables share a budget, from two families of starts."""
+    """Search from starts, by moves, then to full precision; if all tables share a budget, from two kinds of starts."""
     best = _climbed(TableSearch(system, watch, improved), _classic)
     if system.budgets.jointly and best.finished:
         second = _climbed(TableSearch(system, watch, lambda _: None), _all_sizes)
@@ -87,7 +87,7 @@ def search(system: System, watch: Watch, improved: Callable[[float], None]) -> F
 
 
 def _climbed(state: TableSearch, starts: Callable[[TableSearch], None]) -> FoundTables:
-    """The best of some starts, changed while that helps."""
+    """Return the best of some starts, improved by moves while these help."""
     starts(state)
     while _change(state):
         pass
@@ -103,7 +103,7 @@ def _climbed(state: TableSearch, starts: Callable[[TableSearch], None]) -> Found
 
 
 def _classic(state: TableSearch) -> None:
-    """The codings that help, some orders of tables favored, and the chain."""
+    """Try starts with the best codings, with favored orders of tables, and the chain."""
     halved = _codings(state)
     for factor in (0.5, 2.0, 0.2):
         state.try_from(_start(state.system, halved, factor))
@@ -111,14 +111,14 @@ def _classic(state: TableSearch) -> None:
 
 
 def _all_sizes(state: TableSearch) -> None:
-    """All candidates at once, by their sizes."""
+    """Try starts with all candidates at once, weighted by their sizes."""
     for power in _BY_SIZE:
         for whole in (False, True):
             state.try_from(_by_size(state.system, power, whole=whole))
 
 
 def _codings(state: TableSearch) -> frozenset[int]:
-    """Which attributes to halve: all, none, the asked tables alone, then one attribute at a time while it helps."""
+    """Choose the attributes to halve: try all, none, the workload tables, then single attributes while this helps."""
     system = state.system
     best = frozenset(system.binary)
     state.try_from(_start(system, best))
@@ -138,7 +138,7 @@ def _codings(state: TableSearch) -> frozenset[int]:
 
 
 def _start(system: System, halved: Iterable[int], factor: float = 1.0) -> Floats:
-    """The components' own tables, those in this coding first, times a factor per order."""
+    """Return a start with the components' own tables, this coding favored, times a factor per order."""
     chosen = frozenset(halved).intersection(system.binary)
     rank = np.array([len(t.attributes) for t in system.tables])
     own = np.array([t.halved == tuple(a for a in t.attributes if a in chosen) for t in system.tables])
@@ -147,14 +147,14 @@ def _start(system: System, halved: Iterable[int], factor: float = 1.0) -> Floats
 
 
 def _by_size(system: System, power: float, *, whole: bool) -> Floats:
-    """All tables, or all without halved attributes, large ones favored: where they share a budget, each pays once."""
+    """Return a start with all tables, or those without halved attributes; large ones are favored (charged once)."""
     rows = np.array([float(t.rows(system.sizes)) for t in system.tables])
     kept = np.array([not (whole and t.halved) for t in system.tables])
     return np.where(kept, (rows / rows.max()) ** power, 0.0)
 
 
 def _asked(system: System) -> Floats:
-    """The asked tables themselves with the least noise that they could have without one another's help."""
+    """Return a start with the workload tables themselves, with the best precisions if each is estimated alone."""
     at = [k for k, t in enumerate(system.tables) if t.attributes in system.asked and not t.halved]
     unit = 1 / np.max(system.loads[:, at], axis=0)
     a = np.array([system.asked[t.attributes] * t.rows(system.sizes) for t in (system.tables[k] for k in at)]) / unit**2
@@ -165,9 +165,9 @@ def _asked(system: System) -> Floats:
 
 
 def _chain(state: TableSearch) -> None:
-    """From the table over all attributes, which the least budget limits, drop the most limited attribute every time.
+    """Try a chain of tables: the one over all attributes first; each next table drops the most limited attribute.
 
-    Every attribute pays for each of its tables once, and all budgets are used up: hard to beat on a small universe.
+    Every attribute is charged once for each of its tables, and all budgets are used up: good on a small universe.
     """
     system = state.system
     limits = system.limits
@@ -182,8 +182,8 @@ def _chain(state: TableSearch) -> None:
             chain.append(MeasuredTable(tuple(sorted({*order[k:], *free})), (a,) if a in system.binary else ()))
             steps.append(step / 2)
             spent = limits[a]
-    # Halved, a table tells only of what involves the attribute that drops out next; where budgets are equal the next
-    # table may be missing, and then the chain of whole tables is the one that measures everything.
+    # A halved table informs only components with the attribute that is dropped next.  If budgets are equal, the next
+    # table may be missing; then only the chain of tables without halved attributes measures everything.
     for tables in (chain, [MeasuredTable(t.attributes) for t in chain]):
         at = [state.place(t) for t in tables]
         start = np.zeros(len(state.system.tables))
@@ -192,7 +192,7 @@ def _chain(state: TableSearch) -> None:
 
 
 def _change(state: TableSearch) -> bool:
-    """Try the most promising moves from the best point; whether one of them helped."""
+    """Try the most promising moves from the best point; return whether one of them helped."""
     best = state.best
     if best is None or state.over:
         return False

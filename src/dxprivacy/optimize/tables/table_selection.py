@@ -1,6 +1,6 @@
-"""Which tables to measure, and how noisily, so that the asked tables come out with the least squared error.
+"""Choose which tables to measure, and with which noise, for the least squared error of the workload tables.
 
-Never sees data.  What it returns is a proposal in floats: continuous scales, certified by nobody here.
+It never sees data.  The result is a proposal in floats, with continuous scales, and is certified elsewhere.
 """
 
 import math
@@ -30,10 +30,10 @@ Progress = Callable[[float, float], None]
 class ChosenTables:
     """The tables to measure and their noise.
 
-    A scale of 0 means that nothing limits the table (all its attributes are public): measure it exactly.  `total` is
-    the sum over the asked tables of weight times the squared errors of all cells, for continuous Laplace noise
-    (variance 2 s^2); `limit` is what no independent Laplace noise goes below (the largest that is proved); `finished`
-    is False where the time cut the search short, and then another run may answer differently.
+    A scale of 0 means that nothing limits the table (all its attributes are public): it is measured exactly.  `total`
+    is the sum over the workload tables of weight times the squared errors of all counts, for continuous Laplace noise
+    (variance 2 s^2).  `limit` is the largest proved lower bound for independent Laplace noise.  `finished` is False if
+    the time limit cut the search short; then another run may have another result.
     """
 
     tables: tuple[MeasuredTable, ...]
@@ -55,10 +55,11 @@ def choose(
 ) -> ChosenTables:
     """Choose tables for a workload of tables, each a tuple of attributes.
 
-    `budgets[a]` is the least distance between two different values of attribute a, infinite for a public one: a table
-    tells all pairs of values equally well apart, so no other distance matters.  `Budgets` says what all tables share.
-    `weights` says per asked table how much the squared error of each of its cells counts.  `closer` takes a second or
-    two for a closer limit, where budgets are about equal.  `progress(total, limit)` hears of every better plan.
+    `budgets[a]` is the smallest distance between two different values of attribute a, infinite for a public one.  A
+    table separates all pairs of values equally, so no other distance matters.  `Budgets` also has those that all tables
+    share.  `weights` are the weights of squared errors of counts, one for each workload table.  `closer` spends a
+    second or two on a closer limit if budgets are about equal.  `progress(total, limit)` is called for every better
+    plan.
 
     >>> plan = choose((2, 2), (1, 1), [(0, 1)], [1])
     >>> [(t.attributes, t.halved) for t in plan.tables]
@@ -81,7 +82,7 @@ def choose(
         merged.pop((), None)
     for a in sorted({a for t in merged for a in t}):
         if budgets.of(a) == 0:
-            raise SeparatesIdentical(f"attribute {a} has a budget of 0, but tables tell its values apart")
+            raise SeparatesIdentical(f"attribute {a} has a budget of 0, but tables separate its values")
     exact = _exact(merged, budgets)
     tables, scales, total, finished, least = list(exact), [0.0] * len(exact), 0.0, True, 0.0
     if any(math.isfinite(budgets.of(a)) for t in merged for a in t) or (merged and budgets.total_is_private):
@@ -106,6 +107,6 @@ def choose(
 
 
 def _exact(workload: dict[Attributes, float], budgets: Budgets) -> list[MeasuredTable]:
-    """The largest tables of public attributes alone that the workload holds: nothing limits them."""
+    """Return the largest tables of public attributes in the workload, which nothing limits."""
     public = {tuple(a for a in t if math.isinf(budgets.of(a))) for t in workload}
     return [MeasuredTable(t) for t in sorted(public) if t and not any(set(t) < set(other) for other in public)]

@@ -1,4 +1,4 @@
-"""Recipes: how an answer is made of rows, what noise in the rows does to it, and what of it can be said beforehand.
+"""Recipes: how an answer is computed from rows, its expected error, and its confidence interval.
 
 In reading order: `recipe`, `linear_answers`, `quantile_answers`, `ratio_answers`, `spread_answers`.
 """

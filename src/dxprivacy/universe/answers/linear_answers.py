@@ -8,11 +8,11 @@ from fractions import Fraction
 from dxprivacy.exact.arrays import changed
 from dxprivacy.universe.answers.recipe import COVERAGE, Distribution, ErrorOf, Interval, Number, Recipe
 
-# -- What answers share that are worked out of several rows; and those that lean on the number of their records --------
+# -- Answers computed from several rows, and those that use the number of their records --------------------------------
 
 
 class OfSeveral(Recipe):
-    """An answer that none of its rows is: of a kind with means."""
+    """An answer computed from several rows; its error depends on the number of records, as that of a mean does."""
 
     __slots__ = ()
 
@@ -26,10 +26,10 @@ class OfSeveral(Recipe):
 
 
 class WorkedOut(OfSeveral):
-    """Worked out with the number of its records, which may be one more row.
+    """An answer computed with the number of its records, which may be one more row.
 
-    `count` is the row of the number of records, None where that is public or not needed; `fraction` is the part of all
-    records that it is about, as far as anybody can tell beforehand.
+    `count` is the row of the number of records, None if that is public or not needed; `fraction` is the assumed
+    fraction of all records that it is about.
     """
 
     __slots__ = ()
@@ -50,13 +50,13 @@ class WorkedOut(OfSeveral):
         return None if self.count is None else self.count + rows
 
     def _reckoned(self, records: int | None) -> float:
-        """How many records it is about, before anything is known of the data."""
+        """Return the number of records that it is assumed to be about, before the data are known."""
         return max(float((records or 0) * self.fraction), 1.0)
 
     def _sizes(
         self, z: Sequence[Number], distributions: Sequence[Distribution], records: int, coverage: float
     ) -> tuple[Fraction, Fraction]:
-        """Between which numbers the number of records lies, so often."""
+        """Return an interval that contains the number of records with probability at least `coverage`."""
         if self.count is None:
             return Fraction(records), Fraction(records)
         size, wide = Fraction(z[self.count]), distributions[self.count].half_width(coverage)
@@ -68,9 +68,9 @@ class WorkedOut(OfSeveral):
 
 @dataclass(frozen=True, slots=True)  # there may be hundreds of thousands
 class Linear(Recipe):
-    """An answer that is one row times `factor`, for a mean also divided by the public number of records.
+    """An answer that is one row times `factor`; for a mean, also divided by the public number of records.
 
-    A mean lies within its `ends`.
+    Answers are clamped to `ends`, if these are given (means).
     """
 
     row: int
@@ -91,12 +91,12 @@ class Linear(Recipe):
 
     @property
     def is_mean(self) -> bool:
-        """Where it is divided by the number of records."""
+        """Whether it is divided by the number of records."""
         return self.per_record
 
     @property
     def _counts(self) -> bool:
-        """Whether the answer is just the row."""
+        """Whether the answer is the row itself."""
         plain = not (self.per_record or self.bias or self.below or self.above)
         return plain and self.factor == 1 and self.ends is None
 
@@ -104,11 +104,11 @@ class Linear(Recipe):
         return changed(self, row=self.row + rows)
 
     def hidden(self, records: int | None) -> float:
-        """Of a sum for every record, of a mean for one."""
+        """Return the binning error: of one record for a mean, of all records for a sum."""
         return float(max(self.below, self.above)) * (1 if self.per_record else records or 0)
 
     def _per_step(self, records: int | None, shift: float = 0.0) -> tuple[float, float]:
-        """What one step on the grid means in the answer, and the most that rounding and shifts can have moved it."""
+        """Return the value of one grid step in the answer, and a bound on its bias from rounding and shifts."""
         n = records or 0
         bias = float(self.bias) + shift * float(self.factor)
         if self.per_record:
@@ -116,7 +116,7 @@ class Linear(Recipe):
         return float(self.factor), bias * n
 
     def expected(self, distributions: Sequence[Distribution], records: int | None, shift: float) -> ErrorOf:
-        """Noise of the row, and whatever moves it besides."""
+        """Combine the noise of the row with rounding, shift and binning error."""
         unit, bias = self._per_step(records, shift)
         hidden = self.hidden(records)
         bias += hidden
@@ -135,8 +135,8 @@ class Linear(Recipe):
     def interval(
         self, z: Sequence[Number], distributions: Sequence[Distribution], records: int, shift: float
     ) -> Interval:
-        """Around the noisy row, as far as noise, rounding, shift and cells go."""
-        if not shift and type(z[self.row]) is int and self._counts:  # the same in whole numbers: tables have many
+        """Return an interval around the noisy row that covers noise, rounding, shift and binning error."""
+        if not shift and type(z[self.row]) is int and self._counts:  # a fast path in integers, for large tables
             whole, wide = z[self.row], distributions[self.row].half_width()
             if wide.denominator == 1:
                 return float(whole), float(whole - wide.numerator), float(whole + wide.numerator)
@@ -154,6 +154,6 @@ class Linear(Recipe):
         return rows[self.row] * float(self.factor) / (max(records, 1e-300) if self.per_record else 1.0)
 
     def guess(self, spread: Sequence[float], records: int | None) -> float:
-        """Half of what all records together can make of it."""
+        """Return half the range over which all records together can move the answer."""
         number = 1 if self.per_record else math.inf if records is None else records
         return float(spread[self.row]) * float(self.factor) / 2 * number

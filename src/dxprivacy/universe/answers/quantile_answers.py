@@ -1,12 +1,12 @@
-"""Quantiles: where a noisy, smoothed distribution function reaches a fraction of the records.
+"""Quantiles: the place where a noisy, smoothed distribution function reaches a fraction of the records.
 
-Row k counts every record whose number lies below the k-th ramp, and a part of those on it, less a fraction of all
-records: ramps of one width lie side by side, from the least number to the largest.  So what row k counts lies between
-the number of records up to where ramp k starts and the number of those before it ends, and both ends of the interval
-follow from single rows: the first that may have reached the level, and the last that may not have passed it.  How far
-inside of a ramp an end lies follows from the row of that ramp and the one beyond it, since what lies before and behind
-the quantile counts no more than these.  Each end is wrong only if one of three certain rows, the same whatever the
-noise, is (docs/theorems.md).
+Ramps of one width lie side by side, from the smallest number to the largest.  Row k counts every record whose number
+lies below the k-th ramp, and a part of each record on it, minus a fraction of all records.  So row k lies between the
+number of records up to the start of ramp k and the number of records before its end.  Therefore both ends of the
+interval follow from single rows: the first row that may have reached the level, and the last that may not have passed
+it.  The position of an end inside a ramp follows from the row of that ramp and the next row beyond it, which bound the
+records before and behind the quantile.  Each end is wrong only if one of three fixed rows, which do not depend on the
+noise, is outside its interval (docs/theorems.md).
 """
 
 import math
@@ -19,31 +19,30 @@ from dxprivacy.exact.arrays import changed
 from dxprivacy.universe.answers.linear_answers import WorkedOut
 from dxprivacy.universe.answers.recipe import COVERAGE, HALF_THE_RANGE, Distribution, ErrorOf, Interval, Number
 
-_OF_COUNT = 0.98  # that the number of records is within its width, where it is private
-_OF_END = 0.97  # two-sided, so that one end is wrong with half of the rest: 2 % + 1.5 % + 1.5 %
-_OF_RAMP = 10  # of what an end may be wrong by, the part that each of two rows inside of a ramp gets
+_OF_COUNT = 0.98  # coverage of the number of records, if it is private
+_OF_END = 0.97  # two-sided coverage for the ends; one end errs with half the rest: 2 % + 1.5 % + 1.5 % in all
+_OF_RAMP = 10  # each of the two rows that place an end inside a ramp gets 1/10 of that end's failure probability
 
 
 class QuantileRamps(NamedTuple):
-    """Ramps side by side: where the first starts, how wide each is, how many there are, and how finely they rise."""
+    """Adjacent ramps: the start of the first, their width, their number, and the number of steps in which they rise."""
 
     start: Fraction
     width: Fraction
     number: int
-    steps: int  # in so many steps each rises, from one listed number to the next
+    steps: int  # the steps of a ramp, each from one listed number to the next
     end: Fraction  # the largest number
 
     def at(self, place: Fraction) -> Fraction:
-        """The number at a place, counted in ramps, within the range."""
+        """Return the number at a place, counted in ramps, clamped to the range."""
         return min(max(self.start + place * self.width, self.start), self.end)
 
 
 @dataclass(frozen=True, slots=True)
 class Inverse(WorkedOut):
-    """The quantile `at`, from the rows of ramps that begin with row `first`, each less the level `less` of all
-    records.
+    """The quantile `at`, from the rows of ramps starting with row `first`, each minus `less` times all records.
 
-    `count` is the row of the number of records, None where it is public, or is not needed: where `less` is `at`.
+    `count` is the row of the number of records, None if that is public, or not needed because `less` equals `at`.
     """
 
     first: int
@@ -68,7 +67,7 @@ class Inverse(WorkedOut):
 
     @property
     def may_be_exact(self) -> bool:
-        """Only ranks as they are tell the number itself."""
+        """Only unsmoothed ranks determine the exact quantile."""
         return self.ramps.steps == 1
 
     @property
@@ -81,17 +80,17 @@ class Inverse(WorkedOut):
 
     @property
     def _steps(self) -> int:
-        """How many steps of a row are one record."""
+        """The number of grid steps that one record adds to a row."""
         return self.ramps.steps * self.less.denominator
 
     @property
     def _beyond(self) -> Fraction:
-        """Which fraction of all records, in steps of a row, a row must reach."""
+        """The level that a row must reach: a fraction of all records, in steps of a row."""
         return (self.at - self.less) * self._steps
 
     @property
     def measured_by(self) -> Mapping[int, tuple[int, float]]:
-        """A record more or less in the count moves the rank by a part of it, and the one ramp of all that decides."""
+        """The row of the count: an error in it moves the wanted rank by a fraction, and affects only one ramp."""
         if self.count is None or not self._beyond:
             return {}
         return {self.count: (self.first, 1 / (abs(float(self._beyond)) * math.sqrt(self.ramps.number)))}
@@ -120,35 +119,35 @@ class Inverse(WorkedOut):
         return float(max(self.hides))
 
     def _per_rank(self, records: int | None) -> float:
-        """What one record more or less means, as if numbers lay evenly over half of their range."""
+        """Return the effect of one record on the quantile, as if numbers lay evenly over half of their range."""
         return self.reach / self._reckoned(records)
 
     def _blurred(self) -> float:
-        """How much wider ramps make an interval, on either side, on average; single steps make it no wider."""
+        """Return the average widening of an interval by ramps on either side; single-step ramps do not widen it."""
         return float(self.ramps.width) if self.ramps.steps > 1 else 0.0
 
     @property
     def smoothing(self) -> float:
-        """How far smoothing moves the answer: as it does skewed numbers and bells, on average over where ramps lie.
+        """The bias of the answer from smoothing: measured on skewed and bell-shaped data, averaged over ramp positions.
 
-        An eighth of a width for a median, up to a quarter of it far from the middle, where ramps are as wide as a tenth
-        of the range; narrower ones do less (docs/known-limitations.md).
+        For ramps as wide as a tenth of the range, it is an eighth of a width for a median, up to a quarter far from
+        the middle; narrower ramps have less bias (docs/known-limitations.md).
         """
         return self._blurred() * (1 + 2 * abs(float(self.at) - 1 / 2)) / 8
 
     @property
     def _of_row(self) -> float:
-        """How often the row that decides about an end stays within its width, two-sided."""
+        """The two-sided coverage for the row that decides an end of the interval."""
         both = COVERAGE if self.count is None else _OF_END
         return both if self.ramps.steps == 1 else 1 - (1 - both) * (1 - 2 / _OF_RAMP)
 
     @property
     def _of_inner(self) -> float:
-        """The same of each of the two rows that tell where inside of a ramp the end lies."""
+        """The two-sided coverage for each of the two rows that place an end inside a ramp."""
         return 1 - (1 - (COVERAGE if self.count is None else _OF_END)) / _OF_RAMP
 
     def expected(self, distributions: Sequence[Distribution], records: int | None, shift: float) -> ErrorOf:  # noqa: ARG002
-        """Errors of ranks, as if numbers lay evenly over half of their range; and what smoothing does."""
+        """Translate errors of ranks, as if numbers lay evenly over half of their range, and add the smoothing bias."""
         unit, slope, hidden = 1 / self._steps, self._per_rank(records), self.hidden(records)
         distribution = distributions[self.first + self.ramps.number // 2]
         squared, typical = distribution.variance * unit**2, distribution.mean_absolute * unit
@@ -164,7 +163,7 @@ class Inverse(WorkedOut):
         return ErrorOf(rmse, mean, half, hidden)
 
     def steps_within(self, within: float, records: int | None) -> dict[int, tuple[float, float]]:
-        """Half of the room to the ramps, half to the number of records."""
+        """Split the allowed error: half for the ramps, half for the number of records."""
         slope = self._per_rank(records)
         room = (within - self._blurred()) / slope if slope else math.inf
         if self.count is None:
@@ -179,7 +178,7 @@ class Inverse(WorkedOut):
         records: int,
         shift: float,  # noqa: ARG002
     ) -> Interval:
-        """Around the first row that may have reached the level, and the last one that may not have passed it."""
+        """Return the interval from the first row that may have reached the level to the last that may not have."""
         ramps = self.ramps
         whole = float(ramps.start - self.hides[0]), float(ramps.end + self.hides[1])
         sizes = self._sizes(z, distributions, records, _OF_COUNT)
@@ -199,9 +198,11 @@ class Inverse(WorkedOut):
         return value, min(max(float(ends[0]), whole[0]), value), max(min(float(ends[1]), whole[1]), value)
 
     def value(self, rows: Sequence[Number], records: float) -> float:
-        """Where the rising function closest to the rows, straight between the middles of ramps, reaches the level.
+        """Return the point where the level is reached by the isotonic regression of the rows.
 
-        Of ranks that are not smoothed, the first number that does.
+        Between the middles of ramps, the fitted function is linear.
+
+        For unsmoothed ranks it is the first number that reaches the level.
         """
         ramps, counted = self.ramps, [Fraction(rows[self.first + k]) for k in range(self.ramps.number)]
         heights = rising(counted)
@@ -209,18 +210,18 @@ class Inverse(WorkedOut):
         if size <= 0:
             return float(ramps.start + ramps.end) / 2
         bottom, top, wanted = -self.less * size, (1 - self.less) * size, (self.at - self.less) * size
-        if ramps.steps == 1:  # ranks as they are: the first number that reaches the level
+        if ramps.steps == 1:  # unsmoothed ranks: the first number that reaches the level
             reached = next((k for k, height in enumerate(heights) if height >= wanted), ramps.number)
             return float(ramps.at(Fraction(reached)))
         points = [bottom, *(min(max(height, bottom), top) for height in heights), top]
         before = max(k for k, height in enumerate(points) if height < wanted)
         after = min(k for k, height in enumerate(points) if height > wanted)
-        # of points the first lies half a ramp before the start
+        # the first point lies half a ramp before the start
         middle = (_crossing(points, before, wanted) + _crossing(points, after - 1, wanted)) / 2 - Fraction(1, 2)
         return float(ramps.at(middle))
 
     def _size(self, rows: Sequence[Number], records: float, heights: Sequence[Fraction]) -> Fraction:
-        """The number of records in steps of a row: noisy, public, or as large as the rows make it at least."""
+        """Return the number of records in steps of a row: noisy, public, or the least that the rows allow."""
         if self.count is not None:
             return Fraction(rows[self.count]) * self._steps
         if not self.less:
@@ -231,12 +232,12 @@ class Inverse(WorkedOut):
         return self.reach
 
     def vague(self, low: float, high: float) -> bool:
-        """Where the interval is the whole range."""
+        """Return whether the interval is the whole range."""
         return low <= float(self.ramps.start) and high >= float(self.ramps.end)
 
 
 class _Inner:
-    """Where inside of a ramp a quantile lies at least and at most, if it lies on that ramp."""
+    """Bounds on the position of a quantile inside a ramp, if it lies on that ramp."""
 
     def __init__(
         self, recipe: Inverse, z: Sequence[Number], distributions: Sequence[Distribution], most: Fraction
@@ -246,7 +247,7 @@ class _Inner:
         self.bottom, self.top = -recipe.less * most * steps, (1 - recipe.less) * most * steps  # of any row
 
     def _row(self, k: int, side: int) -> Fraction:
-        """The least (-1) or the most (1) that a row counts; beyond the ramps nobody, or everybody."""
+        """Return the lower (-1) or upper (1) bound on a row; beyond the ramps, no records or all of them count."""
         if not 0 <= k < self.recipe.ramps.number:
             return self.bottom if k < 0 else self.top
         at = self.recipe.first + k
@@ -254,14 +255,20 @@ class _Inner:
         return min(max(found, self.bottom), self.top)
 
     def least(self, k: int, wanted: Fraction) -> Fraction:
-        """Before it no less is counted than by the ramp before, behind it no less than wanted."""
+        """Return the smallest possible quantile on ramp k: before it, counts are at least those of ramp k - 1.
+
+        Behind it, they are at least `wanted`.
+        """
         ramps = self.recipe.ramps
         mine, before = self._row(k, 1), self._row(k - 1, -1)
         part = (wanted - mine) / (wanted - before) if before <= mine < wanted else Fraction(0)
         return ramps.at(k + max(Fraction(math.ceil(part * ramps.steps), ramps.steps), Fraction(1, ramps.steps)))
 
     def most(self, k: int, wanted: Fraction) -> Fraction:
-        """Before it less is counted than wanted, behind it no more than by the ramp behind."""
+        """Return the largest possible quantile on ramp k: before it, counts are below `wanted`.
+
+        Behind it, they are at most those of ramp k + 1.
+        """
         ramps = self.recipe.ramps
         mine, behind = self._row(k, -1), self._row(k + 1, 1)
         part = (behind - mine) / (behind - wanted) if wanted < mine <= behind else Fraction(1)
@@ -269,12 +276,12 @@ class _Inner:
 
 
 def _crossing(points: Sequence[Fraction], k: int, height: Fraction) -> Fraction:
-    """Where the line from one point to the next reaches a height."""
+    """Return where the line from point k to the next one reaches a height."""
     return k + (height - points[k]) / (points[k + 1] - points[k])
 
 
 def rising(heights: Sequence[Fraction]) -> list[Fraction]:
-    """The rising numbers that are closest to some, by least squares: neighbors that fall are averaged.
+    """Return the isotonic least-squares fit to `heights`, by pooling adjacent violators.
 
     >>> [str(x) for x in rising([Fraction(x) for x in (1, 3, 2, 2, 5)])]
     ['1', '7/3', '7/3', '7/3', '5']

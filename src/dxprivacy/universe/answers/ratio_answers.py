@@ -1,4 +1,4 @@
-"""Answers that are one row over another: means and proportions of groups whose sizes are private."""
+"""Ratios of two rows: means and proportions of groups whose sizes are private."""
 
 import math
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from dxprivacy.universe.answers.recipe import EACH, Distribution, ErrorOf, Inter
 class Ratio(OfSeveral):
     """A mean over a group whose size is private: center + factor * row[top] / row[bottom], within [low, high].
 
-    Proportions, and other ratios, are of the same kind.
+    Proportions and other ratios have the same form.
 
-    `part` is the part of all records that is in the group, as far as anybody can tell beforehand: as if every group,
-    and every value of a condition, were equally frequent.
+    `part` is the assumed fraction of all records in the group: as if every group, and every value of a condition, were
+    equally frequent.
     """
 
     top: int
@@ -31,7 +31,7 @@ class Ratio(OfSeveral):
     above: Fraction = Fraction(0)
     part: Fraction = Fraction(1)
     called: str = "means"
-    each: Fraction = Fraction(1)  # what a record adds to the bottom row, as far as anybody can tell
+    each: Fraction = Fraction(1)  # the assumed amount that a record adds to the bottom row
 
     @property
     def noun(self) -> str:
@@ -43,11 +43,11 @@ class Ratio(OfSeveral):
 
     @property
     def reach(self) -> float:
-        """Half of its range; all of it, where it is estimated from one end."""
+        """Half of its range; all of it if it is measured from the lower end."""
         return float(self.high - self.low) / (1 if self.center == self.low else 2)
 
     def size(self, records: int | None) -> float:
-        """How large the bottom row is estimated to be: mostly how many records are counted there."""
+        """Return the assumed value of the bottom row, usually the number of records that it counts."""
         return max(float((records or 0) * self.part * self.each), 1.0)
 
     def moved(self, rows: int) -> "Ratio":
@@ -57,7 +57,7 @@ class Ratio(OfSeveral):
         return float(max(self.below, self.above))
 
     def expected(self, distributions: Sequence[Distribution], records: int | None, shift: float) -> ErrorOf:  # noqa: ARG002
-        """As if all groups were equally large: sizes are private."""
+        """Return the expected error as if all groups were equally large, because their sizes are private."""
         size, reach = self.size(records), self.reach
         top, bottom, unit = distributions[self.top], distributions[self.bottom], float(self.factor)
         hidden = self.hidden(records)
@@ -70,7 +70,7 @@ class Ratio(OfSeveral):
         )
 
     def steps_within(self, within: float, records: int | None) -> dict[int, tuple[float, float]]:
-        """Half of the error to the sum, half to the count, each covered at 97.5 %."""
+        """Split the allowed error: half for the sum, half for the count, each with coverage 97.5 %."""
         room = (within - float(self.bias)) * self.size(records) / 2
         steps = {self.top: room / float(self.factor), self.bottom: room / self.reach if self.reach else math.inf}
         return {row: (each, EACH) for row, each in steps.items()}
@@ -82,7 +82,7 @@ class Ratio(OfSeveral):
         records: int,  # noqa: ARG002
         shift: float,  # noqa: ARG002
     ) -> Interval:
-        """Between the corners of what sum and count may be."""
+        """Return the extreme ratios over the intervals of sum and count."""
         h1, h2 = distributions[self.top].half_width(EACH), distributions[self.bottom].half_width(EACH)
         top, size = Fraction(z[self.top]), Fraction(z[self.bottom])
         ends = self._ends(top, h1, size, h2)
@@ -90,7 +90,10 @@ class Ratio(OfSeveral):
         return float(min(max(value, self.low), self.high)), *ends
 
     def _ends(self, top: Fraction, h1: Fraction, bottom: Fraction, h2: Fraction) -> tuple[float, float]:
-        """Both parts lie in their intervals with 97.5 %, so together with 95 %; what may be empty says nothing."""
+        """Return the ends of the interval: each part is covered with 97.5 %, so both with 95 %.
+
+        If the group may be empty, the interval is the whole range.
+        """
         if bottom - h2 < 1:
             return float(self.low), float(self.high)
         corners = [self.center + self.factor * t / b for t in (top - h1, top + h1) for b in (bottom - h2, bottom + h2)]
@@ -99,7 +102,7 @@ class Ratio(OfSeveral):
         return float(min(low, self.high)), float(max(high, self.low))
 
     def value(self, rows: Sequence[float], records: float) -> float:  # noqa: ARG002
-        """Within its range; its center where nobody is in the group."""
+        """Return the ratio, clamped to its range; the center if the group is empty."""
         bottom = rows[self.bottom]
         value = float(self.center) + (float(self.factor) * rows[self.top] / bottom if bottom > 0 else 0.0)
         return min(max(value, float(self.low)), float(self.high))
@@ -108,5 +111,5 @@ class Ratio(OfSeveral):
         return self.reach
 
     def vague(self, low: float, high: float) -> bool:
-        """Where the interval is the whole range: too few records to say anything."""
+        """Return whether the interval is the whole range, because there are too few records."""
         return low <= float(self.low) and high >= float(self.high)

@@ -1,4 +1,4 @@
-"""Recipes: how an answer is made of rows, what noise in the rows does to it, and what of it can be said beforehand."""
+"""Recipes: how an answer is computed from rows, its expected error, and its confidence interval."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Protocol, Self, TypeAlias
 
 COVERAGE = 0.95
-EACH = 1 - (1 - COVERAGE) / 2  # two parts of an answer, each covered so, are covered together
+EACH = 1 - (1 - COVERAGE) / 2  # coverage of each of two parts, so that both are covered jointly (union bound)
 
 HALF_THE_RANGE = ", as if numbers lay evenly over half of their range"
 Number: TypeAlias = int | float | Fraction
@@ -16,25 +16,25 @@ Interval: TypeAlias = tuple[float, float, float]
 
 
 class Distribution(Protocol):
-    """Noise with mean 0, in steps of a row's grid."""
+    """A noise distribution with mean 0, in steps of a row's grid."""
 
     @property
     def variance(self) -> float:
-        """The mean square."""
+        """The variance."""
 
     @property
     def mean_absolute(self) -> float:
-        """The mean size."""
+        """The mean absolute value."""
 
     def half_width(self, coverage: float = COVERAGE) -> Fraction:
-        """What the noise stays within, so often at least."""
+        """Return a half-width within which the noise stays with probability at least `coverage`."""
 
 
 @dataclass(frozen=True)
 class ErrorOf:
-    """Expected error of one answer, in its own unit: root mean square, mean absolute, 95 % half-width.
+    """Expected error of one answer, in its own unit: root mean square error, mean absolute error, 95 % half-width.
 
-    All of them hold what cells can hide of the entries that are counted by them, which is `hidden` at most.
+    All three include the binning error, which is at most `hidden`.
     """
 
     rmse: float
@@ -44,20 +44,20 @@ class ErrorOf:
 
     @property
     def noise_half_width(self) -> float:
-        """The part that a plan can do something about."""
+        """The part of the half-width that a plan can reduce: without binning error."""
         return self.half_width - self.hidden
 
     def good_enough(self, within: Fraction) -> bool:
-        """Whether a target is met; where cells alone hide more, whether the noise is as small as was asked."""
+        """Return whether a target is met; if binning error alone exceeds it, only the noise is compared."""
         width = self.half_width if self.hidden < within else self.noise_half_width
         return width <= float(within) * (1 + 1e-9)
 
 
 class Recipe(ABC):
-    """How an answer is made of rows.
+    """How an answer is computed from rows.
 
-    Rows were rounded to a grid, by at most `bias` of the answer for one record; each record's number may lie `below` or
-    `above` what was counted for it by so much, where it was counted as a cell.
+    Rounding the rows to a grid changed the answer by at most `bias` per record.  If numbers are counted as bins, a
+    record's number may lie up to `below` or `above` the value that was counted for it.
     """
 
     __slots__ = ()
@@ -70,83 +70,85 @@ class Recipe(ABC):
     @property
     @abstractmethod
     def rows(self) -> tuple[int, ...]:
-        """The rows it is made of."""
+        """The rows from which it is computed."""
 
     @property
     @abstractmethod
     def single(self) -> int | None:
-        """The row that it is, times a factor; None where it is made of several."""
+        """The row of which it is a multiple; None if it is computed from several rows."""
 
     @property
     @abstractmethod
     def is_mean(self) -> bool:
-        """Whether it depends on how many records there are, not on their sum alone."""
+        """Whether it depends on the number of records, and not on sums alone."""
 
     @property
     def noun(self) -> str:
-        """What such answers are called, where their errors depend on how many records there are."""
+        """The plural noun for such answers, used if their errors depend on the number of records."""
         return "means"
 
     @property
     def which(self) -> object:
-        """What tells recipes of one query apart besides their rows; nothing, mostly."""
+        """What distinguishes recipes of one query with the same rows; None for most."""
         return None
 
     @property
     def may_be_exact(self) -> bool:
-        """Whether its value is the true one where rows have no noise."""
+        """Whether its value is the true one if the rows have no noise."""
         return True
 
     @property
     def assumed(self) -> str:
-        """What else their errors are estimated for, before anything is known of the data."""
+        """A further assumption under which errors are estimated before the data are known, in words."""
         return ""
 
     @property
     def smoothing(self) -> float:
-        """How far an answer is moved on purpose, so that less noise is needed: what errors hold of that."""
+        """The deliberate bias of an answer from smoothing, which reduces noise; errors include it."""
         return 0.0
 
     @property
     def measured_by(self) -> Mapping[int, tuple[int, float]]:
-        """Rows whose noise counts as that of another row does, and how many times its steps: none, mostly."""
+        """Rows whose noise acts like that of another row, with this row and the factor; empty for most."""
         return {}
 
     @property
     def part(self) -> Fraction | None:
-        """The part of all records that it is about, where that had to be assumed."""
+        """The fraction of all records that it is about, if that had to be assumed."""
         return None
 
     @abstractmethod
     def moved(self, rows: int) -> Self:
-        """The same, so many rows further down."""
+        """Return the same recipe with all row numbers shifted by `rows`."""
 
     @abstractmethod
     def hidden(self, records: int | None) -> float:
-        """The most that cells hide of the answer."""
+        """Return the largest binning error of the answer."""
 
     @abstractmethod
     def expected(self, distributions: Sequence[Distribution], records: int | None, shift: float) -> ErrorOf:
-        """The error before anything is spent; `shift` is how far a row is moved on purpose per record, in steps."""
+        """Return the expected error; `shift` is the deliberate shift of a row per record, in grid steps."""
 
     @abstractmethod
     def steps_within(self, within: float, records: int | None) -> dict[int, tuple[float, float]]:
-        """Per row the steps that noise may take, and how often at least, so that the answer is right within so much."""
+        """Return for each row a half-width of noise in steps and its coverage, so that the answer errs by at most
+        `within`.
+        """
 
     @abstractmethod
     def interval(
         self, z: Sequence[Number], distributions: Sequence[Distribution], records: int, shift: float
     ) -> Interval:
-        """The released value and its 95 % interval, from noisy rows alone: post-processing."""
+        """Return the released value and its 95 % interval, from noisy rows alone (post-processing)."""
 
     @abstractmethod
     def value(self, rows: Sequence[float], records: float) -> float:
-        """The answer of rows, in floats."""
+        """Return the answer computed from rows, in floats."""
 
     @abstractmethod
     def guess(self, spread: Sequence[float], records: int | None) -> float:
-        """The most by which the middle of what is possible can err, the rows' entries differing by `spread` at most."""
+        """Return the largest error of guessing the middle of the possible range, if row entries differ by `spread`."""
 
     def vague(self, low: float, high: float) -> bool:  # noqa: ARG002
-        """Whether an interval says nothing that was not known before."""
+        """Return whether an interval is the whole range of possible answers."""
         return False

@@ -1,9 +1,9 @@
-"""How numbers spread, and go together: variances, standard deviations, covariances and correlations.
+"""Variances, standard deviations, covariances and correlations of private numbers.
 
-All follow from sums of x, y, x², y² and x y, each counted from the middle of its range (which changes none of them),
-over the records that have both.  What each sum and the number m of records may be, given their noise, is an interval;
-a covariance is a / m - b / m², with a the sum of products and b the product of two sums, and has its ends at the ends
-of these, or where its derivative by m vanishes.
+All are computed from sums of x, y, x², y² and x y over the records that have both; x and y are measured from the
+middles of their ranges, which changes none of the answers.  Given the noise, each sum and the number m of records lies
+in an interval.  A covariance is a / m - b / m², with a the sum of products and b the product of two sums; its extremes
+are at the ends of these intervals, or where its derivative by m vanishes.
 """
 
 import math
@@ -22,7 +22,7 @@ _ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 class Total(NamedTuple):
-    """A row of sums: which one, what a step of it means, how far rounding moves a record's number, the largest one."""
+    """A row of sums: its number, the value of a step, the rounding error per record, and the largest number."""
 
     row: int
     unit: Fraction
@@ -38,8 +38,9 @@ class Total(NamedTuple):
 class Spread(WorkedOut):
     """A variance, standard deviation, covariance or correlation of the numbers of x and y.
 
-    `product` sums x y, of a variance x²; `squares` are those of both where these are needed.  `hides` is how far cells
-    can move the standard deviation of each.  `count` is the row of the number of records, None where that is public.
+    `product` is the sum of x y (x² for a variance); `squares` are the sums of x² and y², if needed.  `hides` bounds
+    the effect of binning on the standard deviation of x and of y.  `count` is the row of the number of records, None
+    if that is public.
     """
 
     kind: Kind
@@ -96,7 +97,7 @@ class Spread(WorkedOut):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Between which numbers it lies."""
+        """The smallest and the largest possible answer."""
         (rx, ry), (hx, hy) = self._reaches, self.hides
         if self.kind == "correlation":
             return -1.0, 1.0
@@ -106,7 +107,7 @@ class Spread(WorkedOut):
         return 0.0, float(rx + hx) if self.kind == "sd" else most
 
     def hidden(self, records: int | None) -> float:  # noqa: ARG002
-        """The most that cells can do, as if numbers lay evenly over half of their ranges where that matters."""
+        """Return the largest binning error, where necessary as if numbers lay evenly over half of their ranges."""
         (rx, ry), (hx, hy) = self._reaches, self.hides
         if self.kind == "sd":
             return float(hx)
@@ -115,7 +116,7 @@ class Spread(WorkedOut):
 
     @property
     def _steepness(self) -> float:
-        """What a change of the (co)variance means to the answer, as if numbers lay evenly over half of their ranges."""
+        """The derivative of the answer by the (co)variance, as if numbers lay evenly over half of their ranges."""
         rx, ry = map(float, self._reaches)
         if self.kind in ("variance", "covariance"):
             return 1.0
@@ -124,7 +125,7 @@ class Spread(WorkedOut):
         return math.sqrt(3) / rx if self.kind == "sd" else 12 / (rx * ry)
 
     def _pull(self, records: int | None) -> list[tuple[int, float]]:
-        """Per row what a step of it does to the answer at most, to the first order."""
+        """Return for each row the largest effect of one step on the answer, to first order."""
         size = self._reckoned(records)
         rx, ry = map(float, self._reaches)
         product, steep = rx * ry, self._steepness
@@ -140,7 +141,7 @@ class Spread(WorkedOut):
         return [(row, pull * steep / size) for row, pull in out]
 
     def expected(self, distributions: Sequence[Distribution], records: int | None, shift: float) -> ErrorOf:  # noqa: ARG002
-        """To the first order, for averages as far from 0 as they can be."""
+        """Return the expected error to first order, for means at the ends of their ranges."""
         pulls, hidden, reach = self._pull(records), self.hidden(records), self.ends[1] - self.ends[0]
         bias = sum(float(t.bias) for t in self.totals) * self._steepness + hidden
         each = self._each(distributions)
@@ -150,12 +151,12 @@ class Spread(WorkedOut):
         return ErrorOf(min(squared, reach) + bias, min(typical, reach) + bias, min(wide, reach) + bias, hidden)
 
     def _each(self, distributions: Sequence[Distribution]) -> float:
-        """How often every noisy row must stay within its width, so that all do 95 % of the time."""
+        """Return the coverage needed for each noisy row, so that all are covered jointly with 95 % (union bound)."""
         noisy = sum(distributions[row].variance > 0 for row in self.rows)
         return 1 - (1 - COVERAGE) / max(noisy, 1)
 
     def steps_within(self, within: float, records: int | None) -> dict[int, tuple[float, float]]:
-        """An equal part of the error to each row."""
+        """Split the allowed error equally among the rows."""
         pulls, each = self._pull(records), 1 - (1 - COVERAGE) / len(self.rows)
         return {row: (within / len(pulls) / pull if pull else math.inf, each) for row, pull in pulls}
 
@@ -176,7 +177,7 @@ class Spread(WorkedOut):
         return value, max(min(low, value), self.ends[0]), min(max(high, value), self.ends[1])
 
     def _sum(self, total: Total, z: Sequence[Number], wide: Fraction, most: Fraction) -> Ends:
-        """What a sum of the records' numbers may be, of so many records at most."""
+        """Return the interval of a sum over at most `most` records."""
         row = Fraction(z[total.row])
         floor = -total.most if total.signed else _ZERO
         low, high = (total.unit * x + sign * total.bias * most for x, sign in ((row - wide, -1), (row + wide, 1)))
@@ -218,24 +219,24 @@ class Spread(WorkedOut):
         return (self.ends[1] - self.ends[0]) / 2
 
     def vague(self, low: float, high: float) -> bool:
-        """Where the interval is all that is possible."""
+        """Return whether the interval is the whole range."""
         return low <= self.ends[0] and high >= self.ends[1]
 
 
 def _deviations(square: Ends, total: Ends, sizes: Ends, hides: float) -> tuple[float, float]:
-    """Between which ends a standard deviation lies, given those of the sums of squares and of numbers."""
+    """Return the interval of a standard deviation, given those of the sum of squares and of the sum."""
     least = _ZERO if total[0] <= 0 <= total[1] else min(total[0] ** 2, total[1] ** 2)
     low, high = _covariances(square, [least, max(total[0] ** 2, total[1] ** 2)], sizes)
     return max(math.sqrt(float(max(low, _ZERO))) - hides, 0.0), math.sqrt(float(max(high, _ZERO))) + hides
 
 
 def _covariances(product: Ends, pairs: Sequence[Fraction], sizes: Ends) -> Ends:
-    """Between which ends a / m - b / m² lies, given those of a, of b and of m."""
+    """Return the interval of a / m - b / m², given the intervals of a and m and the candidates for b."""
     low, high = (_over(a, b, sizes) for a, b in ((product[0], max(pairs)), (product[1], min(pairs))))
     return min(low), max(high)
 
 
 def _over(a: Fraction, b: Fraction, sizes: Ends) -> list[Fraction]:
-    """What a / m - b / m² is at the ends of m, and where it turns."""
+    """Return a / m - b / m² at the ends of m, and at its stationary point if that lies between them."""
     turn = [2 * b / a] if a and sizes[0] < 2 * b / a < sizes[1] else []
     return [a / m - b / m**2 for m in (*sizes, *turn)]

@@ -1,9 +1,9 @@
-"""Attributes: the public facts about one column - which values can occur, how they are written, what they weigh.
+"""The base class of attributes: the public facts about one column, such as its values and how they are written.
 
-An attribute is a finite list of values plus, unless switched off, a last one called `other`, where NULL, NaN, unlisted
-and unparsable entries go.  So every row has exactly one cell and no row can be refused.
+An attribute is a finite list of values plus, unless switched off, the catch-all value `other` (NULL, NaN, unlisted and
+unparsable entries).  So every row is read as exactly one possible record, and no row is refused.
 
-Each kind is a file of its own and answers for itself: everybody else asks an `Attribute`, never for its type.
+Each kind has a module of its own.  Other modules use the interface of `Attribute` and never test for a kind.
 """
 
 import math
@@ -33,7 +33,7 @@ _MOST_DIGITS = 400
 @repr_of_half_built
 @dataclass(frozen=True)
 class Property:
-    """A public fact about each point, such as its state or its elevation; numbers where all entries are numbers.
+    """A public fact about each value, such as the state or the elevation of a place.
 
     >>> import dxprivacy as dx
     >>> homes = dx.Points(
@@ -58,17 +58,17 @@ class Property:
 
 
 def property_specs(facts: Sequence[Property]) -> list[list[Any]]:
-    """Properties as a spec holds them: each a name and its entries."""
+    """Return properties in the form of a spec: for each, its name and entries."""
     return [[fact.name, list(fact.entries)] for fact in facts]
 
 
 def properties_from(specs: Sequence[Any]) -> tuple[Property, ...]:
-    """The inverse of `property_specs`."""
+    """Return the properties that `property_specs` describes."""
     return tuple(Property(name, tuple(entries)) for name, entries in specs)
 
 
 class Shared(NamedTuple):
-    """What two versions of an attribute list: the indices of common values in each, and labels of all the others."""
+    """The values of two versions of an attribute: indices of common values in each, and the labels of all others."""
 
     here: Ints
     there: Ints
@@ -78,12 +78,12 @@ class Shared(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Attribute(OneLine, ABC):
-    """One column of the possible records: the protocol of every kind.
+    """One column of the possible records: the interface of every kind.
 
-    A kind must say which values there are (`listed`, `label`, `find`), how an entry of the data is read (`codec`; the
-    place of an entry is the index of its value), and what the digest of a universe covers (`spec`, and back:
-    `own_arguments`).  All else has an answer for values without numbers and order, and kinds that have them say so:
-    `numbers` and `span`, `unit_step` and `order`, `hides`, `clamps`, and the words and groups for people.
+    A kind must define its values (`listed`, `label`, `find`), how an entry of the data is read (`codec`; the place of
+    an entry is the index of its value), and what the digest of a universe covers (`spec`, and its inverse
+    `own_arguments`).  Everything else has defaults for values without numbers and order.  Kinds that have these
+    override `numbers` and `span`, `unit_step` and `order`, `hides`, `clamps`, and the labels and groups for display.
 
     >>> import dxprivacy as dx
     >>> ages = dx.Integers(name="age", low=0, high=120)  # one of the kinds; all of them are attributes
@@ -113,36 +113,36 @@ class Attribute(OneLine, ABC):
         self._require_places()
 
     def _require_places(self) -> None:
-        """The places of entries, all combinations of them, are the values."""
+        """Check that the combinations of places of entries are as many as the listed values."""
         if math.prod(entry.codec.listed for entry in self.entries_read) != self.listed:
-            raise PolicyError(f"{self.name}: entries have other places than there are {self.kind}")
+            raise PolicyError(f"{self.name}: the places of entries do not match the {self.kind}")
 
     # -- which values there are ----------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
     def listed(self) -> int:
-        """How many values there are besides `other`."""
+        """The number of values without `other`."""
 
     @property
     def size(self) -> int:
-        """How many values there are, `other` included."""
+        """The number of values, including `other`."""
         return self.listed + self.has_other
 
     @abstractmethod
     def label(self, index: int) -> str:
-        """How a person reads the value at this index."""
+        """Return the label of the value at an index."""
 
     @abstractmethod
     def find(self, value: object) -> int:
-        """The index of a value as a person or a data cell writes it; unknown values raise QueryError."""
+        """Return the index of a value as a query or the data write it; raise QueryError if it is unknown."""
 
     def find_all(self, value: object) -> Sequence[int]:
-        """The indices that a condition means by a value: one, unless the kind has names for several together."""
+        """Return the indices that a condition means by a value: one, unless the kind has names for several values."""
         return [self.find(value)]
 
     def encode(self, values: Sequence[object]) -> Ints:
-        """Indices of many values, each distinct text looked up once; what is not listed becomes `other`."""
+        """Return the indices of many values; unlisted ones become `other`.  Each distinct text is looked up once."""
         texts = np.array([as_text(value) for value in values], dtype=object)
         distinct: dict[str, int] = {}
         for text in texts:
@@ -162,7 +162,7 @@ class Attribute(OneLine, ABC):
             return self.listed
 
     def decode(self, indices: Ints) -> list[str]:
-        """Labels of many indices."""
+        """Return the labels of many indices."""
         labels = np.array([self.label(k) for k in range(self.size)], dtype=object)
         return list(labels[indices])
 
@@ -180,32 +180,32 @@ class Attribute(OneLine, ABC):
 
     @property
     def each_entry(self) -> "Attribute":
-        """What stands in each column: the attribute itself, or the entry of a series."""
+        """The attribute as which the entry of one column is read: itself, or the entry of a series."""
         return self
 
     @property
     def entries_read(self) -> "tuple[Attribute, ...]":
-        """What stands in each of the columns, one after the other; places are counted with the last one fastest."""
+        """The attributes as which the entries of the columns are read; places are numbered with the last fastest."""
         return (self.each_entry,) * len(self.reads)
 
     @property
     def surroundings(self) -> Surroundings | None:
-        """The places among which a row's coordinates find the nearest; None where entries have places themselves."""
+        """The points among which a row's coordinates select the nearest; None for kinds that do not work this way."""
         return None
 
     @property
     def located(self) -> object:
-        """What decides where the coordinates of a row lie, to be compared with another version's; else None."""
+        """The facts that decide the place of a row's coordinates, for comparison with another version; else None."""
         return None
 
     @property
     def is_series(self) -> bool:
-        """Whether a value is made of several entries."""
+        """Whether a value consists of several entries."""
         return self.each_entry is not self
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts that stand for the listed values, in order; none where entries are not compared with texts."""
+        """The texts of the listed values, in order; empty if entries are not compared with texts."""
         codec = self.codec
         return codec.texts if isinstance(codec, ListedTexts) and not self.is_series else ()
 
@@ -213,7 +213,7 @@ class Attribute(OneLine, ABC):
 
     @property
     def numbers(self) -> Sequence[Fraction] | None:
-        """The number behind each listed value, for sums and means; None if there is none."""
+        """The number of each listed value, for sums and means; None if the values are not numbers."""
         return None
 
     @property
@@ -223,31 +223,31 @@ class Attribute(OneLine, ABC):
 
     @property
     def unit_step(self) -> Fraction | None:
-        """How far neighbors are apart, in what a policy's `per` is told in; None where values are on no line."""
+        """The distance of neighbors, in the unit of a policy's `per`; None if the values are not on a line."""
         return None
 
     @property
     def positions(self) -> Sequence[int]:
-        """Where each listed value stands on its line, in whole multiples of `unit_step`."""
+        """The position of each listed value on its line, in whole multiples of `unit_step`."""
         return range(self.listed)
 
     @property
     def ranked(self) -> bool:
-        """Whether its values are names in an order, by which groups of them are called."""
+        """Whether its values are ordered names, so that groups are labeled by names."""
         return False
 
     @property
     def instead_of_numbers(self) -> tuple[Hint, ...]:
-        """What somebody could do who asks for numbers where there are none."""
+        """Hints for a query that needs numbers, if the values are not numbers."""
         return ()
 
     @property
     def takes_budgets(self) -> bool:
-        """Whether each of the texts may have an epsilon of its own."""
+        """Whether each value may have its own epsilon."""
         return False
 
     def order(self, fact: Property | None = None) -> Scale | None:
-        """What groups, edges and ranges of the values, or of a property, mean; None where they mean nothing."""
+        """Return the order of the values or of a property, which defines groups and ranges; None if there is none."""
         name, numbers = (self.name, self.numbers) if fact is None else (fact.name, fact.numbers)
         return None if numbers is None else Singles(name, numbers)
 
@@ -258,50 +258,50 @@ class Attribute(OneLine, ABC):
 
     @property
     def declared(self) -> Sequence[Property]:
-        """Properties given with the values (others follow from the values themselves)."""
+        """Properties given with the values (others are derived from the values)."""
         return ()
 
     def values_in_sums(self, numbers: Sequence[Fraction], missing: Fraction | None = None) -> tuple[Fraction, ...]:
-        """`numbers` with the one for `other` behind: the declared value, or `missing`, or the middle of the range."""
+        """Append the number for `other` to `numbers`: the declared value, or `missing`, or the middle of the range."""
         return (*numbers, self.other_in_sums(numbers, missing)) if self.has_other else tuple(numbers)
 
     def other_in_sums(self, numbers: Sequence[Fraction], missing: Fraction | None = None) -> Fraction:
-        """What `other` counts as beside `numbers`."""
+        """Return the number that `other` counts as in sums of `numbers`."""
         if self.other_value is not None:
             return self.other_value
         return sum(ends_of(numbers), Fraction(0)) / 2 if missing is None else missing
 
     def hides(self, fact: Property | None = None) -> tuple[Fraction, Fraction]:  # noqa: ARG002
-        """How far below and above the number that it counts as a valid entry may lie."""
+        """Return how far a valid entry may lie below and above the number that it counts as (binning error)."""
         return Fraction(0), Fraction(0)
 
     def entry_of(self, fact: Property | None) -> "Attribute | None":
-        """What an entry of the data column is read as that a name in a query means; None for any other property."""
+        """Return how entries of the data column that a query names are read; None for any other property."""
         return self if fact is None else None
 
     def places_of(self, fact: Property) -> list[int]:
-        """Which of the possible entries each value has in the column that a property names."""
-        raise QueryError(f"{fact.name} is no column of {self.name}")
+        """Return for each value the index of its entry in the column that a property names."""
+        raise QueryError(f"{fact.name} is not a column of {self.name}")
 
     @property
     def limits(self) -> tuple[str, str] | None:
-        """The least and the largest valid entry, in words; None where entries have no order or no limits."""
+        """The smallest and the largest valid entry, in words; None if entries have no order or no limits."""
         return None
 
     @property
     def clamps(self) -> bool:
-        """Whether numbers outside the range count as its nearest end."""
+        """Whether entries outside the range count as its nearest end."""
         return False
 
     def beyond(self, value: object) -> bool:  # noqa: ARG002
-        """Whether a value lies outside a range that clamps: data may hold it, but no query should name it."""
+        """Return whether a value lies outside a clamped range: data may contain it, but no query should name it."""
         return False
 
     # -- versions and files --------------------------------------------------------------------------------------------
 
     @abstractmethod
     def spec(self) -> dict[str, Any]:
-        """What the digest of the universe covers."""
+        """Return the facts that the digest of the universe covers."""
 
     def _base_spec(self) -> dict[str, Any]:
         return {
@@ -317,11 +317,11 @@ class Attribute(OneLine, ABC):
     @classmethod
     @abstractmethod
     def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """From a spec, the arguments that only this kind has; may raise anything where it is damaged."""
+        """Return from a spec the arguments of this kind alone; a damaged spec may raise any exception."""
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Self:
-        """The inverse of `spec`; for specs that nobody has checked see `attribute_kinds.attribute_from_spec`."""
+        """Return the attribute of a valid spec; for unchecked specs use `attribute_kinds.attribute_from_spec`."""
         value = spec["other_value"]
         given = {key: spec[key] for key in ("format", "complete") if key in spec}
         if isinstance(given.get("format"), list):
@@ -336,11 +336,11 @@ class Attribute(OneLine, ABC):
         )
 
     def with_units(self, units: Mapping[str, str]) -> Self:
-        """The same, in other words for its numbers: no spec holds them, and no digest covers them."""
+        """Return the attribute with units for its numbers, which are not part of the spec or the digest."""
         return replace(self, unit=units.get(self.name, ""))
 
     def shared_with(self, other: "Attribute") -> Shared:
-        """Which values another version lists too, by what data calls them: ids, never the names shown for them."""
+        """Compare with another version: values are matched by the texts in the data (ids), not by displayed names."""
         old, new = (a.texts or [a.label(k) for k in range(a.listed)] for a in (self, other))
         at = {name: k for k, name in enumerate(new)}
         here = [k for k, name in enumerate(old) if name in at]
@@ -354,7 +354,7 @@ class Attribute(OneLine, ABC):
 
     @property
     def needed(self) -> str:
-        """What an entry must be, to count as anything but `other`; in the words of `dxp inspect`."""
+        """A description of valid entries, for `dxp inspect`."""
         texts = self.texts
         few = ", ".join(texts[:6])
         codec = self.codec
@@ -368,60 +368,60 @@ class Attribute(OneLine, ABC):
 
     @property
     def bad_example(self) -> str:
-        """An entry that counts as `other`."""
+        """An example of an entry that counts as `other`."""
         return "an unlisted value"
 
     @property
     def neighbors(self) -> str:
-        """What neighbors on a line are called; nothing where there is no line."""
+        """The plural noun for neighbors on a line; empty if there is no line."""
         return ""
 
     @property
     def length_unit(self) -> str:
-        """In what the distance of two values is told."""
+        """The unit of the distance of two values."""
         return "steps"
 
     @property
     def coarser(self) -> str:
-        """How a query takes many of its values together; nothing where they are on no line."""
+        """An example of a query that groups its values; empty if they are not on a line."""
         return "" if self.unit_step is None else f"{self.name}/10"
 
     @property
     def counts_as(self) -> str:
-        """What a number counts as in sums, where that is not the number itself."""
+        """What a number counts as in sums, if that is not the number itself; in words."""
         return ""
 
     def counts_as_in_sums(self, fact: Property | None = None) -> str:  # noqa: ARG002
-        """The same of the attribute or of a property; of a series, of its entries."""
+        """Return the same for the attribute or a property; for a series, for its entries."""
         return self.each_entry.counts_as
 
     def stands_for(self, fact: Property) -> str:  # noqa: ARG002
-        """What a property is about, where its name says something else: not what stands in the data."""
+        """Return what a property means if its values are not those in the data; in words."""
         return ""
 
     @property
     def counts_more(self) -> bool:
-        """Whether a condition counts more than it says, so that it is better told by the next two."""
+        """Whether a condition counts more than its text says, so that `range_words` and `value_words` describe it."""
         return False
 
     def range_words(self, low: Fraction, high: Fraction) -> str:
-        """A range of numbers, in the words of what it counts."""
+        """Describe a range of numbers by what it counts."""
         return f"{number_text(low)} to {number_text(high)}"
 
     def value_words(self, index: int) -> str:
-        """A value, in the words of what it counts."""
+        """Describe a value by what it counts."""
         return self.label(index)
 
     def values_words(self, indices: Sequence[int]) -> str:
-        """Any of some values, in order."""
+        """Describe a set of values, given in order."""
         return " or ".join(map(self.value_words, indices))
 
     def coarse(self, most: int) -> list[int]:
-        """Where each of at most so many groups of neighbors starts, for pictures."""
+        """Return the starts of at most `most` groups of neighbors, for plots."""
         return [round(k * self.listed / most) for k in range(most)]
 
     def stretch(self, first: int, last: int) -> str:  # noqa: ARG002
-        """The label of such a group; nothing where it has none but those of its ends."""
+        """Return the label of such a group; empty if it is labeled by its ends."""
         return ""
 
     def _unknown(self, value: object, known: Sequence[str] = ()) -> QueryError:
@@ -429,9 +429,9 @@ class Attribute(OneLine, ABC):
 
 
 def as_text(value: object) -> str:
-    """How a data cell is written, whatever its type: 1 and 1.0 are '1', True is 'true', 17.50 is '17.5'.
+    """Return the text of an entry of the data, of any type: 1 and 1.0 are '1', True is 'true', 17.50 is '17.5'.
 
-    Numbers are written in the fewest digits that tell them from all others of their type, without an exponent.
+    Numbers are written with the fewest digits that identify them within their type, without an exponent.
 
     >>> as_text(1.0), as_text(True), as_text("M"), as_text(1e-05), as_text(Decimal("17.50"))
     ('1', 'true', 'M', '0.00001', '17.5')
@@ -450,13 +450,13 @@ def as_text(value: object) -> str:
 
 
 def _is_printed(value: Decimal) -> bool:
-    """Whether a decimal has so few digits, before and behind its point, that it can be written without an exponent."""
+    """Return whether a decimal has few enough digits to be written without an exponent."""
     _, digits, exponent = value.as_tuple()
     return isinstance(exponent, int) and max(len(digits), abs(exponent), abs(value.adjusted())) <= _MOST_DIGITS
 
 
 def refuse_duplicates(name: str, values: Sequence[str]) -> None:
-    """Two values that are written alike could not be told apart."""
+    """Raise PolicyError if a value is listed twice."""
     seen: set[str] = set()
     for value in values:
         if value in seen:

@@ -1,7 +1,7 @@
-"""The kinds of attributes that are known, and attributes back from their specs.
+"""The registry of attribute kinds, and attributes from their specs.
 
-A spec is public JSON.  What cannot be read, or does not come back as it was, is refused: `attribute.spec()` of the
-result equals the spec given, hence every digest is the same.  Units are no part of a spec; they change no answer.
+A spec is public JSON.  A spec is refused if it cannot be read, or if `spec()` of the resulting attribute differs from
+it; so digests are preserved.  Units are not part of a spec, because they do not change answers.
 """
 
 import inspect
@@ -21,14 +21,14 @@ from dxprivacy.universe.attributes.series_of_numbers import Series
 from dxprivacy.universe.attributes.times import Times, Weekdays
 
 OURS = (Values, Ordered, Integers, Numbers, Dates, Weekdays, Times, Series, Points, Grid, Nearest)
-"""Those that the package brings."""
+"""The kinds of this package."""
 
 KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in OURS}
-"""Each kind by its name, as it stands in specs."""
+"""Each kind by its name in specs."""
 
 
 def register(kind: type[Attribute]) -> type[Attribute]:
-    """Make a further kind known: from then on its specs are read, its entries counted and its versions compared.
+    """Register a further kind, so that its specs are read, its entries counted and its versions compared.
 
     >>> register(Values) is Values
     True
@@ -38,7 +38,7 @@ def register(kind: type[Attribute]) -> type[Attribute]:
     dxprivacy.errors.UsageError: another kind of attribute is called “values” already
     """
     if not (inspect.isclass(kind) and issubclass(kind, Attribute)) or inspect.isabstract(kind):
-        raise UsageError("a kind of attribute is a class that answers all of what Attribute asks")
+        raise UsageError("a kind of attribute must be a class that implements all abstract methods of Attribute")
     if not kind.kind:
         raise UsageError(f"{kind.__name__} needs a kind: its name in specs")
     if KINDS.setdefault(kind.kind, kind) is not kind:
@@ -47,12 +47,12 @@ def register(kind: type[Attribute]) -> type[Attribute]:
 
 
 def is_known(attribute: Attribute) -> bool:
-    """Whether an attribute is of a registered kind; all others are refused where something depends on it."""
+    """Return whether an attribute is of a registered kind; callers that depend on the kind refuse all others."""
     return KINDS.get(attribute.kind) is type(attribute)
 
 
 def attribute_from_spec(spec: object) -> Attribute:
-    """The attribute that a spec describes: the exact inverse of `Attribute.spec`, so that a ledger knows its universe.
+    """Return the attribute that a spec describes; the exact inverse of `Attribute.spec`.
 
     >>> sex = Values(name="sex", values=("M", "F"))
     >>> attribute_from_spec(sex.spec()) == sex

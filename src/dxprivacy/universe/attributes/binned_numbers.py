@@ -1,4 +1,4 @@
-"""Numbers: known in half-open bins of one width, such as an income in steps of 1000."""
+"""Numbers in half-open bins of one width, such as an income in steps of 1000."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from dxprivacy.universe.reading.text_formats import NumberFormat
 _MOST_BINS = 1 << 26
 _EXACT_IN_FLOATS = 1 << 50
 BIN_VALUES = {"low": Fraction(0), "middle": Fraction(1, 2), "high": Fraction(1)}
-"""What a bin may count as in sums: how far from its start, in steps."""
+"""The number that a bin may count as in sums: its distance from the start of the bin, in steps."""
 _COUNTS_AS = {"low": "lower end", "middle": "middle", "high": "upper end"}
 
 
@@ -26,9 +26,9 @@ _COUNTS_AS = {"low": "lower end", "middle": "middle", "high": "upper end"}
 class Numbers(Attribute):
     """Numbers from `low` to `high` in half-open bins of width `step`; `high` itself belongs to the last one.
 
-    A number is rounded to float64 and compared with the bins' ends, rounded likewise: 0.3 lies at the start of the
-    bin from 0.3 to 0.4, whether it comes as text, as a decimal or as a float.  In sums it counts as the middle of its
-    bin, or as the lower or upper end (`bin_value`).
+    A number is rounded to float64 and compared with the bin edges, rounded in the same way: 0.3 lies at the start of
+    the bin from 0.3 to 0.4, whether it is given as text, as a decimal or as a float.  In sums it counts as the middle
+    of its bin, or as the lower or upper end (`bin_value`).
 
     >>> income = Numbers(name="income", low=0, high=3000, step=1000)
     >>> income.encode([0, 999.99, "1000", 3000, -1]).tolist(), [str(x) for x in income.numbers]
@@ -77,7 +77,7 @@ class Numbers(Attribute):
 
     @property
     def edges(self) -> tuple[float, ...]:
-        """The ends of the bins as float64 numbers, one more than there are bins."""
+        """The bin edges as float64 numbers, one more than there are bins."""
         return self.codec.edges
 
     @property
@@ -85,7 +85,7 @@ class Numbers(Attribute):
         return self.codec.listed
 
     def start(self, index: int) -> Fraction:
-        """Where a bin starts."""
+        """Return the lower end of a bin."""
         return self.low + index * self.step
 
     def label(self, index: int) -> str:
@@ -94,7 +94,7 @@ class Numbers(Attribute):
         return f"{number_text(self.start(index))} to {number_text(self.start(index + 1))}"
 
     def place(self, number: float) -> int:
-        """The bin of a number; `listed` where it has none."""
+        """Return the bin of a number; `listed` if it is in none."""
         return self.codec.place(number)
 
     def find(self, value: object) -> int:
@@ -113,11 +113,11 @@ class Numbers(Attribute):
 
     @cached_property
     def numbers(self) -> Evenly:
-        """What each bin counts as: its middle, or one of its ends."""
+        """The number that each bin counts as: its middle, or one of its ends."""
         return Evenly(self.start(0) + self.step * BIN_VALUES[self.bin_value], self.step, self.listed)
 
     def hides(self, fact: Property | None = None) -> tuple[Fraction, Fraction]:  # noqa: ARG002
-        """From where a bin counts to its ends."""
+        """Return the distances from the number that a bin counts as to its ends."""
         below = self.step * BIN_VALUES[self.bin_value]
         return below, self.step - below
 
@@ -126,13 +126,13 @@ class Numbers(Attribute):
         return self.clamp
 
     def beyond(self, value: object) -> bool:
-        """A number outside the range, if those are clamped."""
+        """Return whether a value is a number outside a clamped range."""
         if not self.clamp or value == OTHER:
             return False
         try:
             return not self.edges[0] <= float(exact(value)) <= self.edges[-1]
         except (UsageError, OverflowError):
-            return False  # no number at all
+            return False  # not a number
 
     def spec(self) -> dict[str, Any]:
         return self._base_spec() | {
@@ -150,7 +150,7 @@ class Numbers(Attribute):
 
     @property
     def span(self) -> tuple[Fraction, Fraction]:
-        """From where the first bin starts to where the last one ends."""
+        """The lower end of the first bin and the upper end of the last."""
         return self.low, self.high
 
     @property
@@ -186,9 +186,9 @@ class Numbers(Attribute):
         return self.range_words(self.start(index), self.start(index + 1)) if index < self.listed else OTHER
 
     def coarse(self, most: int) -> list[int]:
-        """From one round number to the next."""
+        """Return groups that start at round numbers."""
         return round_starts(float(self.low), float(self.step), self.listed, most) or super().coarse(most)
 
     def stretch(self, first: int, last: int) -> str:
-        """`10k – 20k`, also of a single bin."""
+        """Return a label such as `10k – 20k`, also for a single bin."""
         return f"{short_number(float(self.start(first)))} – {short_number(float(self.start(last + 1)))}"

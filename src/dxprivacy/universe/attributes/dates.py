@@ -1,4 +1,4 @@
-"""Dates: days from a first to a last one, or periods of them; points in time count as their day."""
+"""Dates: the days of a range, or periods of them; points in time count as their day."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,8 +22,8 @@ from dxprivacy.universe.reading.text_formats import as_date, date_formats, settl
 class Dates(Attribute):
     """Days from `first` to `last`, both included; a point in time counts as its day.
 
-    `step` takes days together to weeks, months or years, from the first day on.  `timezone` says in which zone
-    instants are read, typed ones and text with an offset; wall-clock times are taken as they are written.
+    `step` groups days into weeks, months or years, from the first day on.  Instants (typed ones, and text with an
+    offset) are converted to the zone `timezone`; wall-clock times are read as written.
 
     >>> visit = Dates(name="visit", first="2026-01-01", last="2026-12-31")
     >>> visit.listed, visit.encode(["2026-01-03", "2025-12-31", "3 Jan"]).tolist()
@@ -46,7 +46,7 @@ class Dates(Attribute):
             day = as_date(getattr(self, key))
             if day is None:
                 raise PolicyError(
-                    f"{self.name}: {str(getattr(self, key))[:40]!r} is no date",
+                    f"{self.name}: {str(getattr(self, key))[:40]!r} is not a date",
                     hints=['dates = ["2026-01-01", "2026-12-31"]'],
                 )
             object.__setattr__(self, key, day)
@@ -93,7 +93,7 @@ class Dates(Attribute):
         return self.codec.periods
 
     def day(self, index: int) -> date:
-        """The first day at an index."""
+        """Return the first day at an index."""
         return self.codec.day(index)
 
     def label(self, index: int) -> str:
@@ -106,7 +106,7 @@ class Dates(Attribute):
         return found[0]
 
     def find_all(self, value: object) -> Sequence[int]:
-        """A day means the period in which it lies; a month, a year or a decade means all that it is made up of."""
+        """Return the period of a day, or all periods of a month, a year or a decade."""
         if self.has_other and value == OTHER:
             return [self.listed]
         found = None if isinstance(value, date) else self._periods.find(str(value))
@@ -119,7 +119,7 @@ class Dates(Attribute):
         return found
 
     def _written_day(self, text: str) -> date | None:
-        """The day of an entry of the data."""
+        """Return the day of an entry of the data, or None."""
         for written in date_formats(self.format, zoned=bool(self.timezone)):
             found = written.read(text)
             if isinstance(found, datetime):
@@ -133,7 +133,7 @@ class Dates(Attribute):
         return self.clamp
 
     def beyond(self, value: object) -> bool:
-        """A day outside the range, if those are clamped."""
+        """Return whether a value is a day outside a clamped range."""
         day = as_date(value) or self._written_day(str(value))
         return self.clamp and day is not None and not self.first <= day <= self.last
 
@@ -143,7 +143,7 @@ class Dates(Attribute):
 
     @property
     def counts_more(self) -> bool:
-        """A day means the period in which it lies; where days outside are clamped, the ends hold all beyond them."""
+        """True for periods (a day means its period) and for clamped ranges (the ends include all days beyond)."""
         return self.clamp or self.step != DAY
 
     @property
@@ -151,7 +151,7 @@ class Dates(Attribute):
         return f"{self.name}/year"
 
     def range_words(self, low: Fraction, high: Fraction) -> str:
-        """From the first of some days to the last, both counted from the first one of all."""
+        """Describe the days from `low` to `high`, both counted from the first day of the attribute."""
         start = self.first.toordinal()
         ends = (date.fromordinal(max(min(start + int(x), self.last.toordinal()), start)) for x in (low, high))
         first, last = (self._periods.place(day) for day in ends)
@@ -161,7 +161,7 @@ class Dates(Attribute):
         return self._words(index, index) if index < self.listed else OTHER
 
     def values_words(self, indices: Sequence[int]) -> str:
-        """Those that follow one another as a range."""
+        """Describe periods, consecutive ones as a range."""
         runs: list[list[int]] = []
         for k in indices:
             if runs and k == runs[-1][1] + 1 and k < self.listed:
@@ -171,7 +171,7 @@ class Dates(Attribute):
         return " or ".join(self._words(a, b) if a < self.listed else OTHER for a, b in runs)
 
     def _words(self, first: int, last: int) -> str:
-        """Where the range clamps, without its own ends."""
+        """Describe a range of periods; a clamped end is open (`or later`, `or earlier`)."""
         if self.clamp and last == self.listed - 1:
             return f"{self.label(first)} or later" if first else "any day"
         if self.clamp and not first:
@@ -180,7 +180,7 @@ class Dates(Attribute):
         return self._periods.words(first, last)
 
     def shared_with(self, other: Attribute) -> Shared:
-        """Of single days by their ends, with what only one of them has as ranges: there may be a century of them."""
+        """Compare two ranges of days by their ends; days of one version alone are returned as ranges."""
         if not isinstance(other, Dates) or self.step != DAY or other.step != DAY:
             return super().shared_with(other)
         low, high = max(self.first, other.first), min(self.last, other.last)

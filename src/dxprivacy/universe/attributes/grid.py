@@ -1,9 +1,9 @@
-"""A grid over a declared box: two columns of coordinates, each row in the cell in which it lies.
+"""A grid over a declared box: two columns of coordinates, by which each row falls into a grid cell.
 
-Cells have one height and one width, in degrees or in the unit of a plane, and their ends are exact fractions: a row's
-cell is that of its first number along one side of the box and that of its second along the other, read as `numbers` in
-cells are.  The place of a cell is its middle, rounded to so many decimals that it differs from the middle by no more
-than a fortieth of the cell; labels, properties and distances all speak of that number.
+All grid cells have the same height and width, in degrees or in the unit of a plane, and their edges are exact
+fractions.  The two coordinates of a row are read like `numbers` in bins, one along each side of the box.  The point
+that stands for a grid cell is its middle, rounded to so few decimals that it differs by at most a fortieth of the
+cell; labels, properties and distances all use this rounded point.
 """
 
 import math
@@ -25,15 +25,15 @@ from dxprivacy.universe.ordering.order import Scale, SideOfGrid, rough_text
 from dxprivacy.universe.reading.codecs import NumbersInBins
 
 MOST_CELLS = 250_000
-"""How many cells a grid may have: its middles are places, and plans look at pairs of them."""
+"""The largest number of grid cells: plans compare pairs of their middles."""
 HALF, ROUNDED = Fraction(1, 2), Fraction(1, 40)
-"""How far from its middle a cell reaches, and how far its middle may be rounded, in steps."""
+"""The distance from the middle of a grid cell to its edge, and the largest rounding of the middle, in steps."""
 COORDINATE_NAMES = {True: ("latitude", "longitude"), False: ("x", "y")}
-"""What the two numbers of a place are called in queries: on the Earth, and in a plane."""
+"""The names of the two coordinates in queries: on the Earth, and in a plane."""
 
 
 def middle_text(middle: Fraction, step: Fraction) -> str:
-    """A middle, rounded to the fewest decimals that leave it within a fortieth of the step.
+    """Round a middle to the fewest decimals that keep it within a fortieth of the step.
 
     >>> middle_text(Fraction(481370, 10000) + Fraction(1, 3000), Fraction(449, 10000)), middle_text(Fraction(5, 2), 5)
     ('48.137', '2.5')
@@ -46,7 +46,7 @@ def middle_text(middle: Fraction, step: Fraction) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid(Points):
-    """Cells of a box [a, b, c, d], from a to c in the first column and from b to d in the second.
+    """The grid cells of a box [a, b, c, d], from a to c in the first column and from b to d in the second.
 
     >>> home = Grid(name="home", columns=("lat", "lon"), box=(47, 10, 49, 13), cells=(4, 3), earth=True)
     >>> home.listed, home.label(0), home.find("48.9, 12.99"), home.properties["latitude"].entries[:4]
@@ -61,7 +61,7 @@ class Grid(Points):
     earth: bool = False
     kind: str = field(init=False, default="grid")
     bad_example = "a place outside the box"
-    counts_more = True  # two coordinates mean the cell that they lie in
+    counts_more = True  # two coordinates mean the grid cell in which they lie
 
     def __post_init__(self) -> None:
         columns, box, cells = tuple(self.columns), tuple(Fraction(exact(x)) for x in self.box), tuple(self.cells)
@@ -86,7 +86,7 @@ class Grid(Points):
         super().__post_init__()
 
     def _require_cut(self) -> None:
-        """The ends of all steps must be exact, as fractions and in float64."""
+        """Raise PolicyError unless the edges of all steps are exact, as fractions and in float64."""
         try:
             _ = self.entries_read
         except PolicyError:
@@ -97,7 +97,7 @@ class Grid(Points):
 
     @cached_property
     def entries_read(self) -> tuple[Numbers, Numbers]:
-        """The two sides of the box, cut into steps."""
+        """The two sides of the box, as numbers in bins."""
         sides = ((self.box[0], self.box[2]), (self.box[1], self.box[3]))
         made = [
             Numbers(name=column, low=low, high=high, step=(high - low) / n, format=self.format)
@@ -107,7 +107,7 @@ class Grid(Points):
 
     @cached_property
     def _texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The middles along each side, as they are called."""
+        """The rounded middles along each side, as text."""
         first, second = (
             tuple(middle_text(side.start(k) + side.step / 2, side.step) for k in range(side.listed))
             for side in self.entries_read
@@ -124,7 +124,7 @@ class Grid(Points):
 
     @property
     def codec(self) -> NumbersInBins:  # type: ignore[override]
-        """How the first column is read; the second has a codec of its own."""
+        """The codec of the first column; the second has its own."""
         return self.entries_read[0].codec
 
     @property
@@ -132,7 +132,7 @@ class Grid(Points):
         return self.columns, self.box, self.cells, self.format
 
     def find(self, value: object) -> int:
-        """The cell of two coordinates with a comma between them; its label is such a pair."""
+        """Return the grid cell of two coordinates separated by a comma; labels have this form."""
         if self.has_other and value == OTHER:
             return self.listed
         given = str(value).split(",")
@@ -159,11 +159,11 @@ class Grid(Points):
         }
 
     def _side(self, fact: Property) -> int:
-        """Along which side of the box a property goes."""
+        """Return the side of the box to which a property belongs."""
         return COORDINATE_NAMES[self.earth].index(fact.name)
 
     def order(self, fact: Property | None = None) -> Scale | None:
-        """The steps of a side: as of numbers in cells, nothing may cut one."""
+        """Return the order of a side; as for numbers in bins, no edge may cut a step."""
         if fact is None:
             return super().order(fact)
         which, (rows, columns) = self._side(fact), self.cells
@@ -173,7 +173,7 @@ class Grid(Points):
         return SideOfGrid(f"{self.name}.{fact.name}", [starts[k] for k in places], step=side.step)
 
     def hides(self, fact: Property | None = None) -> tuple[Fraction, Fraction]:
-        """From the middle as it is called, which may be rounded by a fortieth of a step, to the ends of the step."""
+        """Return the distance from the rounded middle (at most a fortieth of a step off) to the ends of the step."""
         if fact is None:
             return super().hides(fact)
         most = self.entries_read[self._side(fact)].step * (HALF + ROUNDED)
@@ -214,7 +214,7 @@ class Grid(Points):
 
 
 def too_many_cells(name: str, cells: int) -> PolicyError:
-    """The error for a grid that is too fine for its box."""
+    """Return the error for a grid with too many cells."""
     return PolicyError(
         f"{name}: a grid of {cells:,} cells is more than the {MOST_CELLS:,} we can hold",
         hints=[('grid = "20 km"', "wider cells, for example"), ("box = […]", "or a smaller box")],

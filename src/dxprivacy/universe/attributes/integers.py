@@ -1,4 +1,4 @@
-"""Integers: whole numbers from one end to another, such as an age."""
+"""Integers of a range, such as an age."""
 
 import re
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ from dxprivacy.universe.ordering.order_of_names import range_words, round_starts
 from dxprivacy.universe.reading.codecs import WholeNumbers
 from dxprivacy.universe.reading.text_formats import NumberFormat
 
-_WHOLE = re.compile("[+-]?[0-9]{1,24}")  # no 1_000, and no digits of other scripts, which `int` would take
+_WHOLE = re.compile("[+-]?[0-9]{1,24}")  # `int` would also accept 1_000 and digits of other scripts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Integers(Attribute):
-    """Whole numbers from `low` to `high`, both included; with `clamp` those outside count as the nearest end.
+    """Integers from `low` to `high`, both included; with `clamp`, those outside count as the nearest end.
 
     >>> age = Integers(name="age", low=0, high=120, unit="years")
     >>> age.encode([0, "17", 17.5, 200]).tolist()
@@ -74,7 +74,7 @@ class Integers(Attribute):
         return self.clamp
 
     def beyond(self, value: object) -> bool:
-        """A whole number outside the range, if those are clamped."""
+        """Return whether a value is an integer outside a clamped range."""
         text = as_text(value).strip()
         return self.clamp and bool(_WHOLE.fullmatch(text)) and not self.low <= int(text) <= self.high
 
@@ -92,7 +92,7 @@ class Integers(Attribute):
 
     @property
     def counts_more(self) -> bool:
-        """Where numbers outside are clamped, the ends hold all that lies beyond them."""
+        """True for a clamped range: its ends include all numbers beyond them."""
         return self.clamp
 
     def range_words(self, low: Fraction, high: Fraction) -> str:
@@ -103,7 +103,7 @@ class Integers(Attribute):
         return self.range_words(number, number) if index < self.listed else OTHER
 
     def shared_with(self, other: Attribute) -> Shared:
-        """By their ends, with what only one of them has as ranges: there may be millions."""
+        """Compare two ranges by their ends; numbers of one version alone are returned as ranges."""
         if not isinstance(other, Integers):
             return super().shared_with(other)
         low, high = max(self.low, other.low), min(self.high, other.high)
@@ -141,7 +141,7 @@ class Integers(Attribute):
         return self.unit
 
     def coarse(self, most: int) -> list[int]:
-        """From one round number to the next."""
+        """Return groups that start at round numbers."""
         return round_starts(float(self.low), 1.0, self.listed, most) or super().coarse(most)
 
     def stretch(self, first: int, last: int) -> str:

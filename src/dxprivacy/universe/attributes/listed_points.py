@@ -1,4 +1,4 @@
-"""Points: places with coordinates, and public facts about each."""
+"""Points with coordinates, and public facts about each."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ from dxprivacy.universe.reading.spelling import EXACT, Spelling
 
 @dataclass(frozen=True, kw_only=True)
 class Points(Attribute):
-    """Places with coordinates; further columns are public properties.
+    """A list of points with coordinates; further columns are public properties.
 
-    `coordinates` are taken as exactly the given float64 numbers: (latitude, longitude) in degrees, or any plane.
+    `coordinates` are exactly the given float64 numbers: (latitude, longitude) in degrees, or coordinates in a plane.
 
     >>> homes = Points(name="home", ids=("north", "south"), coordinates=[[53.5, 10.0], [48.1, 11.6]], has_other=False)
     >>> homes.size, homes.label(1)
@@ -52,7 +52,7 @@ class Points(Attribute):
         super().__post_init__()
         refuse_duplicates(self.name, self.ids)
         if self.spelling:
-            self.spelling.places(self.name, self.ids)  # refuses what could not be told apart
+            self.spelling.places(self.name, self.ids)  # refuses ambiguous spellings
 
     @property
     def listed(self) -> int:
@@ -68,7 +68,7 @@ class Points(Attribute):
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
-        """Names to show: the property `name`, told apart by another property where needed, else by the id."""
+        """Names for display: the property `name`; equal names are disambiguated by another property, or by the id."""
         fact = self.properties.get("name")
         if fact is None:
             return self.ids
@@ -84,7 +84,7 @@ class Points(Attribute):
         return tuple(names)
 
     def label(self, index: int) -> str:
-        """The point's name, or its id."""
+        """Return the name of a point, or its id."""
         return self._names[index] if index < self.listed else OTHER
 
     @cached_property
@@ -93,7 +93,7 @@ class Points(Attribute):
         return by_name | {key: k for k, key in enumerate(self.ids)} | ({OTHER: self.listed} if self.has_other else {})
 
     def find(self, value: object) -> int:
-        """The index of a point, by id or by name."""
+        """Return the index of a point, given by id or by name."""
         try:
             return self._position[as_text(value)]
         except KeyError:
@@ -101,7 +101,7 @@ class Points(Attribute):
 
     @cached_property
     def codec(self) -> ListedTexts:
-        """By its id, never by its name."""
+        """Entries are read by id, never by name."""
         return ListedTexts(self.ids, self.spelling)
 
     def with_units(self, units: Mapping[str, str]) -> Self:

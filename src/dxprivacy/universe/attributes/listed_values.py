@@ -1,4 +1,4 @@
-"""Values: a list of texts without order, such as M and F, or ZIP codes with public facts about each."""
+"""Values: a list of texts without order, such as M and F, or ZIP codes, with public facts about each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ from dxprivacy.universe.reading.spelling import EXACT, Spelling
 class Values(Attribute):
     """A list of values without order, such as M and F; `facts` are public properties of each.
 
-    They are compared exactly, unless `spelling` says what else data writes for them.
+    Entries are compared exactly, unless `spelling` allows other spellings.
 
     >>> sex = Values(name="sex", values=("M", "F"))
     >>> sex.encode(["F", "M", None, "f"]).tolist()
@@ -43,9 +43,9 @@ class Values(Attribute):
         super().__post_init__()
         refuse_duplicates(self.name, self.values)
         if self.spelling:
-            self.spelling.places(self.name, self.values)  # refuses what could not be told apart
+            self.spelling.places(self.name, self.values)  # refuses ambiguous spellings
         if self.has_other and OTHER in self.values:
-            raise PolicyError(f"{self.name} lists a value named 'other', which is ours for invalid entries")
+            raise PolicyError(f"{self.name} lists a value named 'other', which is reserved for invalid entries")
         if any(len(fact.entries) != self.listed for fact in self.facts):
             raise PolicyError(f"{self.name}: a property needs an entry for each of the {self.listed:,} values")
         if len({fact.name for fact in self.facts}) < len(self.facts):

@@ -1,7 +1,7 @@
-"""The nearest of listed places: two columns of coordinates, each row at the place that lies nearest to it.
+"""The nearest of listed places: two columns of coordinates, by which each row is assigned to its nearest place.
 
-Which place is nearest follows from a row's own two numbers and the list alone.  How it is decided without rounding
-deciding anything is written where it is done (`engines/nearest`).
+The nearest place depends only on a row's two numbers and on the list.  `engines/nearest` documents how it is found
+exactly, so that rounding never affects the result.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ from dxprivacy.universe.reading.codecs import Coordinate, Surroundings
 from dxprivacy.universe.reading.text_formats import NumberFormat
 
 BOUNDS = {True: (90.0, 360.0), False: (1e150, 1e150)}
-"""How large the two numbers may be: degrees on the Earth, and in a plane what can still be squared."""
+"""The largest size of the two numbers: degrees on the Earth; in a plane, numbers whose squares do not overflow."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceAxis(Attribute):
-    """One of the two columns: the numbers of all places along it.  It stands in no universe by itself."""
+    """One of the two columns: the coordinates of all places along it.  It is not an attribute of a universe."""
 
     along: tuple[float, ...]
     most: float
@@ -41,19 +41,19 @@ class PlaceAxis(Attribute):
         return as_text(self.along[index])
 
     def find(self, value: object) -> int:  # noqa: ARG002
-        raise QueryError(f"{self.name} is one of two coordinates", hints=["both together tell a place"])
+        raise QueryError(f"{self.name} is one of two coordinates", hints=["both together identify a place"])
 
     def spec(self) -> dict[str, Any]:
-        raise PolicyError(f"{self.name} is one of two coordinates, and no attribute")
+        raise PolicyError(f"{self.name} is one of two coordinates, not an attribute")
 
     @classmethod
     def own_arguments(cls, spec: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
-        raise TypeError("no attribute")
+        raise TypeError("not an attribute")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Nearest(Points):
-    """Places, and two columns of coordinates from which each row finds its own; beyond `reach` there is none.
+    """Places, and two columns of coordinates; a row belongs to its nearest place, if that is within `reach`.
 
     >>> import numpy as np
     >>> at = np.array([[48.137, 11.575], [52.52, 13.405]])
@@ -78,7 +78,7 @@ class Nearest(Points):
         if self.reach is not None:
             object.__setattr__(self, "reach", Fraction(self.reach))
             if self.reach <= 0:
-                raise PolicyError(f"{self.name}: a reach is positive", hints=['reach = "50 km"'])
+                raise PolicyError(f"{self.name}: reach must be positive", hints=['reach = "50 km"'])
         NumberFormat.of(self.format)
         super().__post_init__()
         if self.coordinates.shape[1] != 2:
@@ -87,7 +87,7 @@ class Nearest(Points):
             )
 
     def _require_places(self) -> None:
-        """Two numbers together have one place, not one each."""
+        """No check: two coordinates together have one place, not one each."""
 
     @cached_property
     def entries_read(self) -> tuple[PlaceAxis, PlaceAxis]:
@@ -103,7 +103,7 @@ class Nearest(Points):
 
     @property
     def codec(self) -> Coordinate:  # type: ignore[override]
-        """How the first column is read."""
+        """The codec of the first column."""
         return self.entries_read[0].codec
 
     @cached_property
@@ -116,13 +116,13 @@ class Nearest(Points):
 
     @cached_property
     def properties(self) -> Mapping[str, Property]:
-        """Its coordinates, and what the list says besides; a column of the list that is called so comes first."""
+        """The coordinates of the places and the listed properties; a listed property overrides one of the same name."""
         named = zip(COORDINATE_NAMES[self.earth], self.entries_read, strict=True)
         own = {name: Property(name, tuple(map(as_text, axis.along))) for name, axis in named}
         return own | {fact.name: fact for fact in self.facts}
 
     def stands_for(self, fact: Property) -> str:
-        """Its coordinates are those of the list: how far a row lies from its place nobody counts."""
+        """Explain coordinates: they are those of the listed place; the distance of a row from it is not counted."""
         if fact.name not in COORDINATE_NAMES[self.earth] or fact in self.facts:
             return ""
         far = "" if self.reach is None else f", at most {number_text(self.reach)}{' km' * self.earth} away"

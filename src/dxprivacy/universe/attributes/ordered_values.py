@@ -1,4 +1,4 @@
-"""Ordered values: names in an order, such as never, rarely, often, perhaps with places of their own on a line."""
+"""Ordered values: names in an order, such as never, rarely, often, optionally with declared positions on a line."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,9 +19,9 @@ _FARTHEST = 1 << 40  # ticks, so that distances in ticks stay far below 64 bits
 
 @dataclass(frozen=True, kw_only=True)
 class Ordered(Values):
-    """Values in their order, one step from each to the next; `places` puts them elsewhere on the line.
+    """Values in an order, one step apart, or at the declared positions `places` on a line.
 
-    Places are numbers that somebody declared, so that sums and means may add them up; steps are not.
+    Declared places count as numbers in sums and means; without them, the values are not numbers.
 
     >>> smoking = Ordered(name="smoking", values=("never", "rarely", "often"), places=(0, 1, 4))
     >>> list(smoking.positions), smoking.unit_step, [int(x) for x in smoking.numbers]
@@ -54,7 +54,7 @@ class Ordered(Values):
 
     @cached_property
     def unit_step(self) -> Fraction:
-        """The largest length that all places are whole multiples of it apart."""
+        """The largest length such that all distances of places are whole multiples of it."""
         apart = [b - a for a, b in pairwise(self.places)]
         return common_tick(apart) if apart else Fraction(1)
 

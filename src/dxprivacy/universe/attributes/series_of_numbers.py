@@ -18,7 +18,7 @@ _MOST_SERIES = 1 << 18
 
 
 def _entries_given(value: object) -> Sequence[object]:
-    """The entries of a series that was given as a list or as text with commas."""
+    """Return the entries of a series that is given as a list or as text with commas."""
     return value if isinstance(value, (list, tuple)) else [x.strip() for x in str(value).strip("[]()").split(",")]
 
 
@@ -26,8 +26,8 @@ def _entries_given(value: object) -> Sequence[object]:
 class Series(Attribute):
     """Several columns of one ordered kind, as one attribute: a value is a whole series.
 
-    Its entries are public properties: `usage.jan` is the number in the first column, `usage.total` the sum.  A series
-    with an invalid entry is `other` as a whole.
+    Its entries are properties: `usage.jan` is the number in the first column, `usage.total` the sum.  A series with an
+    invalid entry is `other` as a whole.
 
     >>> usage = Series(name="usage", columns=("jan", "feb"), entry=Integers(name="usage", low=0, high=2))
     >>> usage.listed, usage.label(5), usage.properties["feb"].entries[5], usage.find("1, 2")
@@ -69,7 +69,7 @@ class Series(Attribute):
         return int(self.entry.listed ** len(self.columns))
 
     def entries(self, index: int) -> tuple[int, ...]:
-        """The index of each entry; the last column fastest."""
+        """Return the index of each entry; the last column is fastest."""
         out = []
         for _ in self.columns:
             index, k = divmod(index, self.entry.listed)
@@ -82,7 +82,7 @@ class Series(Attribute):
         return ", ".join(self.entry.label(k) for k in self.entries(index))
 
     def find(self, value: object) -> int:
-        """The index of a series, given as a list or as text with commas."""
+        """Return the index of a series, given as a list or as text with commas."""
         if self.has_other and value == OTHER:
             return self.listed
         given = _entries_given(value)
@@ -116,18 +116,18 @@ class Series(Attribute):
         return self._properties
 
     def entry_of(self, fact: Property | None) -> Attribute | None:
-        """Of a column, its entries; the total is nobody's entry."""
+        """Return the entry attribute for a column; None for the total, which is not an entry."""
         if fact is None:
             return self
         return self.entry if fact.name in self.columns else None
 
     def places_of(self, fact: Property) -> list[int]:
-        """Which of the possible entries each series has in one of its columns."""
+        """Return for each series the index of its entry in one of its columns."""
         position = self.columns.index(fact.name)
         return [self.entries(k)[position] for k in range(self.listed)]
 
     def hides(self, fact: Property | None = None) -> tuple[Fraction, Fraction]:
-        """What an entry hides, or all of them together."""
+        """Return the binning error of one entry, or of the total."""
         below, above = self.entry.hides()
         parts = len(self.columns) if fact is not None and fact.name == "total" and "total" not in self.columns else 1
         return below * parts, above * parts
@@ -149,10 +149,10 @@ class Series(Attribute):
         return {"columns": tuple(spec["columns"]), "entry": kinds[entry["kind"]].from_spec(entry)}
 
     def order(self, fact: Property | None = None) -> Scale | None:
-        """Of a column of numbers in cells, their order."""
-        if fact is None or not isinstance(cells := self.entry_of(fact), Numbers):
+        """Return for a column of numbers in bins the order of these bins."""
+        if fact is None or not isinstance(bins := self.entry_of(fact), Numbers):
             return super().order(fact)
-        return OrderedBins(fact.name, tuple(cells.start(k) for k in self.places_of(fact)), step=cells.step)
+        return OrderedBins(fact.name, tuple(bins.start(k) for k in self.places_of(fact)), step=bins.step)
 
     @property
     def needed(self) -> str:

@@ -1,4 +1,4 @@
-"""Times of day, in half-open steps such as hours; points in time count as the time that their clock shows."""
+"""Days of the week, and times of day in half-open steps such as hours; points in time count by their clock time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from dxprivacy.universe.reading.text_formats import date_formats, hours_of, sett
 
 @dataclass(frozen=True, kw_only=True)
 class Weekdays(Attribute):
-    """Monday to Sunday, of days from 1800 to 2199.
+    """Days of the week, Monday to Sunday, for days from 1800 to 2199.
 
     >>> weekday = Weekdays(name="weekday", column="visit")
     >>> weekday.label(0), weekday.find("Sunday")
@@ -72,7 +72,7 @@ DAY = 86_400  # seconds
 
 @dataclass(frozen=True, kw_only=True)
 class Times(Attribute):
-    """Times of day from `low` to below `high`, in half-open cells of width `step`, all in seconds since midnight.
+    """Times of day from `low` to below `high`, in half-open bins of width `step`, all in seconds since midnight.
 
     >>> hour = Times(name="hour", low=0, high=86400, step=3600)
     >>> hour.listed, hour.label(8), hour.find("08:59:59"), hour.find("8")
@@ -114,7 +114,7 @@ class Times(Attribute):
         return (self.high - self.low) // self.step
 
     def start(self, index: int) -> Fraction:
-        """Where a cell starts, in hours."""
+        """Return the start of a bin, in hours."""
         return Fraction(self.low + index * self.step, 3600)
 
     def label(self, index: int) -> str:
@@ -123,7 +123,7 @@ class Times(Attribute):
         return f"{clock_text(self.start(index))}–{clock_text(self.start(index + 1))}"
 
     def find(self, value: object) -> int:
-        """A time means the step in which it lies; so does a number of hours."""
+        """Return the bin of a time, or of a number of hours."""
         if self.has_other and value == OTHER:
             return self.listed
         text = str(value)
@@ -175,7 +175,7 @@ class Times(Attribute):
         return f"a time of day from {' to below '.join(ends)}{self._written}"
 
     def coarse(self, most: int) -> list[int]:
-        """From one full hour to another."""
+        """Return groups that start at full hours."""
         for hours in (1, 2, 3, 4, 6, 12):
             starts = [k for k in range(self.listed) if not k or self.start(k) % hours == 0]
             if len(starts) <= most:
@@ -187,7 +187,7 @@ class Times(Attribute):
 
 
 def step_words(seconds: int) -> str:
-    """A width of time in its largest unit.
+    """Return a duration in its largest unit.
 
     >>> step_words(900), step_words(3600), step_words(90)
     ('15 minutes', '1 hour', '90 seconds')

@@ -1,10 +1,10 @@
-"""Blocks: groups of rows of the workload matrix Q, never dense where structure is known.
+"""Blocks: groups of rows of the workload matrix Q, stored by structure instead of as a dense matrix.
 
-A counting, sum or mean query puts every record into at most one row with a whole weight: column i of its block is
-`value(i) * e_row(i)`.  Row and value are products over the attributes, so a block is a few short arrays however large
-the universe.  Where a record counts in several rows, a part in each, those are rows along one attribute, beside groups
-of others.  Anything else is an explicit matrix.  Counts of people and blurred maps are accounted as a whole, not pair
-by pair of records (`Block.by_pairs`).
+In a counting, sum or mean query, every record counts in at most one row, with an integer weight: column i of its block
+is `value(i) * e_row(i)`.  Row and value are products over the attributes, so a block is a few short arrays for any size
+of the universe.  If a record counts in several rows, with a part in each, these rows are a small matrix along one
+attribute, combined with groups of the others.  Anything else is an explicit matrix.  Counts of people and blurred maps
+have proportional cost and are not accounted pair by pair of records (`Block.by_pairs`).
 
 In reading order: `block`, `dense_and_sparse`, `along`, `one_hot`, `soft_tables`, `bell`, `people_counts`.
 """

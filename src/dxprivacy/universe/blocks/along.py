@@ -1,4 +1,4 @@
-"""Rows that depend on one attribute only: a small matrix over its values."""
+"""Rows that depend on one attribute only, stored as a small matrix over its values."""
 
 from fractions import Fraction
 from functools import cached_property
@@ -46,11 +46,11 @@ class AlongAxis(Block):
 
     @cached_property
     def _classes(self) -> Ints:
-        """Equal for values with equal columns."""
+        """A class number for each value, equal for equal columns."""
         return classes_of_rows(self.matrix.T)
 
     def context(self, axis: int, *, uniform: bool) -> Ints:  # noqa: ARG002  (no other attribute matters)
-        """As for moves: it never is the context of one."""
+        """Return the classes of `moving`: no other attribute matters, so this one is never a context."""
         return self.moving(axis)
 
     def differences(self, i: Ints, j: Ints) -> Differences:
@@ -62,9 +62,9 @@ class AlongAxis(Block):
 
     @cached_property
     def _floats(self) -> Floats:
-        """A record's column in each line; the last one for absence."""
+        """The transposed matrix in floats: one line per value, and a last one for absence."""
         lines = np.vstack([self.matrix.T, np.zeros((1, self.rows))])
-        return lines.astype(np.float64, order="C")  # each in one piece: they are looked up one by one
+        return lines.astype(np.float64, order="C")  # contiguous lines, because they are read one by one
 
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
         return dense_loads(self._floats, self._lines(i), self._lines(j), weights)
@@ -73,7 +73,7 @@ class AlongAxis(Block):
         return dense_loads(self._floats, self._lines(i), self._lines(j), weights, largest=True)
 
     def ends(self, *, absent: bool) -> tuple[Ints, Ints]:
-        """Values with the least and the largest entries, or absence."""
+        """Return records with the smallest and the largest entry of each row; possibly an absent one."""
         rows = np.arange(self.rows)
         low, high = self.matrix.argmin(axis=1), self.matrix.argmax(axis=1)
         at_low, at_high = (self.universe.offsets(self.axis, np.asarray(end, dtype=np.int64)) for end in (low, high))
@@ -87,20 +87,20 @@ class AlongAxis(Block):
         return lines if self.universe.absent is None else np.where(cells == self.universe.absent, -1, lines)
 
     def columns(self, cells: Ints) -> Ints:
-        """Those of the attribute's values; 0 for an absent record."""
+        """Return the columns of the records' values; 0 for an absent record."""
         columns = self.matrix[:, self.universe.along(self.axis, cells)]
         if self.universe.absent is not None:
             columns[:, cells == self.universe.absent] = 0
         return columns
 
     def answer(self, counts: Occupied) -> Ints:
-        """The attribute's own histogram, then the small matrix."""
+        """Apply the small matrix to the histogram of the attribute."""
         own = np.zeros(self.universe.shape[self.axis], dtype=np.int64)
         np.add.at(own, counts.along(self.axis), counts.counts)
         return np.asarray(self.matrix @ own, dtype=np.int64)
 
     def reach(self, weights: Floats) -> float:
-        """Each row from its least to its largest entry."""
+        """Add up the ranges of all rows, weighted."""
         top, bottom = self.matrix.max(axis=1), self.matrix.min(axis=1)
         if self.universe.absent is not None:
             top, bottom = np.maximum(top, 0), np.minimum(bottom, 0)

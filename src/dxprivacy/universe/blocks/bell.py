@@ -1,7 +1,7 @@
-"""Blurred places: every place counts in many parts of a map, as much in each as a bell around it has there.
+"""Blurred maps: every place counts in many parts of a map, weighted by a bell curve around it.
 
-Nearby places have nearly the same parts, and all pairs of neighbors are nearly as tight: what it costs is known from
-the width of the bell (`privacy/map_costs.py`), and never looked for pair by pair.
+Nearby places have nearly the same weights, and all pairs of neighbors have nearly the same ratio of loss to distance.
+So the cost follows from the width of the bell (`privacy/map_costs.py`), without comparing pairs.
 """
 
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from dxprivacy.universe.blocks.soft_tables import SoftTable
 from dxprivacy.universe.plane import Plane
 
 MOST_ROWS = 200_000
-_MOST_TABLE = 20_000_000  # groups beside times values
+_MOST_TABLE = 20_000_000  # groups of other attributes x values
 
 
 @dataclass(frozen=True, eq=False)
 class Bell:
-    """How places are spread: where they lie, the standard deviation, and by how many steps roundings move a column."""
+    """The blur of places: their plane, the standard deviation, and the rounding error of a column in steps."""
 
     plane: Plane
     width: Fraction
@@ -33,7 +33,7 @@ class Bell:
 
 
 class Blurred(SoftTable):
-    """Rows `beside x parts`; `inside` has the number of each listed value among the plane's places, -1: not counted."""
+    """Rows `beside x parts`; `inside` maps each listed value to its place in the plane (-1: not counted)."""
 
     by_pairs = False
 
@@ -42,15 +42,16 @@ class Blurred(SoftTable):
         self.bell, self.inside = bell, inside
 
     def _require_few(self, parts: int, values: int) -> None:
-        """Its matrix is never made whole."""
+        """Check limits on the size; the full matrix is never built."""
         if parts * self.beside.rows > MOST_ROWS or self.beside.rows * values > _MOST_TABLE:
             raise TooLarge(
-                f"{parts:,} cells in {self.beside.rows:,} groups are too many", hints=["wider cells, or fewer groups"]
+                f"{parts:,} grid cells in {self.beside.rows:,} groups are too many",
+                hints=["wider grid cells, or fewer groups"],
             )
 
     @cached_property
     def groups(self) -> OneHot:
-        """In which group beside a record counts, or in none: where borders are as hard as they are anywhere."""
+        """The groups of the other attributes, in which each record counts once or not at all."""
         values = self.universe.shape[self.axis]
         counted: Ints = np.full(values, -1, dtype=np.int64)
         counted[: len(self.inside)][self.inside >= 0] = 0
@@ -59,24 +60,24 @@ class Blurred(SoftTable):
 
     @cached_property
     def most(self) -> int:
-        """How much one record counts in all parts together, at most."""
+        """The largest sum of weights of one record over all parts."""
         ends = np.concatenate([[0], np.cumsum(self._amount)])
         return int((ends[self._starts[1:]] - ends[self._starts[:-1]]).max(initial=0)) * self.beside.largest
 
     @property
     def tells_nothing(self) -> bool:
-        """Whether all records count alike: on a map of one cell, for instance."""
+        """Whether all records have the same column, for example on a map of one grid cell."""
         return not self.spans(absent=True).any()
 
     def extremes(self) -> tuple[Floats, Floats]:
-        """From the least and the largest part of each: nothing here is negative."""
+        """Combine the extremes of the groups and of the parts; all weights are nonnegative."""
         low, high = (self._beside_entry(cells) for cells in self.beside.ends(absent=False))
         least, most = np.outer(low, self._tops[1]), np.outer(high, self._tops[3])
         return least.ravel().astype(np.float64), most.ravel().astype(np.float64)
 
     @cached_property
     def _classes(self) -> Ints:
-        """Equal for values at one place."""
+        """A class number for each value, equal for values at one place."""
         values = self.universe.shape[self.axis]
         placed: Floats = np.full((values, 2), np.inf)
         placed[: len(self.inside)][self.inside >= 0] = self.bell.plane.coordinates
@@ -84,7 +85,7 @@ class Blurred(SoftTable):
 
     @cached_property
     def _tops(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """For each part a value that counts least in it and how much, and one that counts most and how much."""
+        """For each part, a value with the smallest weight and this weight, and a value with the largest and this."""
         values, size = self.entries[0], len(self._starts) - 1
         order = np.lexsort((self._amount, self._part))
         part, value, amount = self._part[order], values[order], self._amount[order]
@@ -108,7 +109,7 @@ class Blurred(SoftTable):
         return np.asarray(np.multiply.outer(self.beside.peak_of_row, self._tops[3]).ravel(), dtype=np.int64)
 
     def ends(self, *, absent: bool) -> tuple[Ints, Ints]:
-        """Corners of the ends beside and of those of the parts: nothing here is negative."""
+        """Combine the ends of the groups with those of the parts; all weights are nonnegative."""
         low, high = self.beside.ends(absent=absent)
         nobody = self.universe.absent
         out = []

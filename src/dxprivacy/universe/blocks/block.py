@@ -1,4 +1,4 @@
-"""What every group of rows of the workload matrix Q can do."""
+"""The interface of blocks: groups of rows of the workload matrix Q."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -13,14 +13,14 @@ from dxprivacy.universe.occupied import Occupied
 from dxprivacy.universe.universe import Universe
 
 ENTRIES_AT_ONCE = 1 << 22
-"""Rows x pairs of records whose differences are held at once."""
+"""The number of entries (rows x pairs of records) of differences held in memory at once."""
 
 Differences = tuple[Ints, Ints, Ints]
-"""Sparse |Q_ki - Q_kj|: for each non-zero entry the pair's position, the row, the amount."""
+"""Sparse |Q_ki - Q_kj|: for each nonzero entry, the position of the pair, the row, and the amount."""
 
 
 class Rows(ABC):
-    """Some rows of Q, as far as bounds need them: what tells records apart, and by how much."""
+    """Some rows of Q, with what bounds on the privacy loss need: which records differ, and by how much."""
 
     universe: Universe
     rows: int
@@ -28,71 +28,72 @@ class Rows(ABC):
     @property
     @abstractmethod
     def axes(self) -> tuple[int, ...]:
-        """The attributes that matter to these rows."""
+        """The attributes on which these rows depend."""
 
     @property
     def width(self) -> int:
-        """In how many rows one record can count, at most."""
+        """The largest number of rows in which one record can count."""
         return self.rows
 
     @abstractmethod
     def moving(self, axis: int) -> Ints:
-        """Classes of values along `axis`: within a class no answer changes, in any context."""
+        """Return classes of values along `axis`: within a class, no answer changes, in any context."""
 
     @abstractmethod
     def context(self, axis: int, *, uniform: bool) -> Ints:
-        """Classes of values along `axis` that make no difference to what a move along ANOTHER attribute changes.
+        """Return classes of values along `axis` with equal effect on changes along ANOTHER attribute.
 
         `uniform` says that all rows of the block have the same scale.
         """
 
     def strengths(self, axis: int, *, uniform: bool) -> tuple[Ints, Ints]:
-        """The same classes in order: the kind of each value and its strength.
+        """Return the same classes in order: the kind of each value and its strength.
 
-        Of two values of one kind, whatever a move along another attribute changes beside the weaker it changes at least
-        as much beside the stronger, row by row; beside strength 0 it changes nothing.
+        If two values are of one kind, a change along another attribute has at least as much effect in each row with
+        the stronger value as with the weaker one.  With strength 0 it has none.
         """
         kinds = self.context(axis, uniform=uniform)
         return kinds, np.ones(len(kinds), dtype=np.int64)
 
     def lines(self, axis: int) -> tuple[Ints, Ints | None]:
-        """A kind for each value along `axis`, and a whole number x: the columns of one kind are A + x B.
+        """Return for each value along `axis` a kind and an integer x, such that columns of one kind are A + x B.
 
-        A and B depend on the other attributes, and are the same for all values of the kind; None where x is.
+        A and B depend on the other attributes only, and are the same for all values of a kind.  If the numbers x are
+        None, all columns of a kind are equal.
         """
         return self.moving(axis), None
 
     @abstractmethod
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        """sum_k w_k |Q_ki - Q_kj| for each pair, each term rounded a few times at most."""
+        """Return sum_k w_k |Q_ki - Q_kj| for each pair; each term is rounded a few times at most."""
 
     @abstractmethod
     def peaks(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        """The largest w_k |Q_ki - Q_kj| for each pair."""
+        """Return the largest w_k |Q_ki - Q_kj| for each pair."""
 
     @abstractmethod
     def reach(self, weights: Floats) -> float:
-        """Not less than the largest sum_k w_k |Q_ki - Q_kj| over all pairs, up to a few roundings."""
+        """Return an upper bound on sum_k w_k |Q_ki - Q_kj| over all pairs, up to float rounding."""
 
     @abstractmethod
     def ends(self, *, absent: bool) -> tuple[Ints, Ints] | None:
-        """For each row a record with its least entry and one with its largest, perhaps an absent one; None: not known.
+        """Return for each row a record with its smallest entry and one with its largest; None if not known.
 
-        `absent` says that absence counts too, where the universe has it.
+        With `absent`, the absent record counts too, if the universe has one.
         """
 
     def widest(self, weights: Floats, *, absent: bool) -> tuple[Ints, Ints] | None:  # noqa: ARG002
-        """Pairs of records among which the largest sum_k w_k |Q_ki - Q_kj| of all is found; None: not known."""
+        """Return pairs of records that include one with the largest sum_k w_k |Q_ki - Q_kj|; None if not known."""
         return None
 
     def summit(self, weights: Floats) -> float:
-        """The largest w_k |Q_ki - Q_kj| over all rows and pairs, or a bound of it, up to a few roundings."""
+        """Return the largest w_k |Q_ki - Q_kj| over all rows and pairs, or an upper bound, up to float rounding."""
         found = self.ends(absent=True)
         return float(self.peaks(*found, weights).max()) if found is not None else self.reach(weights)
 
 
 def pieces(width: int, pairs: int) -> Iterator[slice]:
-    """Slices of many pairs, so few at a time that their differences in `width` rows fit into memory.
+    """Yield slices of pairs, small enough that their differences in `width` rows fit into memory.
 
     >>> list(pieces(ENTRIES_AT_ONCE // 2, 3))
     [slice(0, 2, None), slice(2, 4, None)]
@@ -105,21 +106,21 @@ class Block(Rows):
     """Some rows of Q on the integer grid."""
 
     kind: ClassVar[str]
-    by_pairs: ClassVar[bool] = True  # whether pairs of records tell what it costs; otherwise it is accounted as a whole
+    by_pairs: ClassVar[bool] = True  # whether its cost is accounted pair by pair; otherwise it is proportional
     unit: Fraction
     bias: Fraction
 
     @abstractmethod
     def differences(self, i: Ints, j: Ints) -> Differences:
-        """|Q_ki - Q_kj| of many pairs, sparse."""
+        """Return |Q_ki - Q_kj| of many pairs, sparse."""
 
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        """sum_k w_k |Q_ki - Q_kj| for each pair."""
+        """Return sum_k w_k |Q_ki - Q_kj| for each pair."""
         pair, row, amount = self.differences(i, j)
         return np.asarray(np.bincount(pair, weights=amount * weights[row], minlength=len(i)), dtype=np.float64)
 
     def peaks(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        """The largest w_k |Q_ki - Q_kj| for each pair."""
+        """Return the largest w_k |Q_ki - Q_kj| for each pair."""
         pair, row, amount = self.differences(i, j)
         out = np.zeros(len(i))
         np.maximum.at(out, pair, amount * weights[row])
@@ -127,7 +128,7 @@ class Block(Rows):
 
     @abstractmethod
     def answer(self, counts: Occupied) -> Ints:
-        """Q x, exactly, for the records that stand in some cells."""
+        """Return Q x exactly, for sparse counts of records."""
 
     @property
     @abstractmethod
@@ -137,7 +138,7 @@ class Block(Rows):
     @property
     @abstractmethod
     def peak_of_row(self) -> Ints:
-        """The largest absolute entry of each row, or more: 0 only where a row counts nobody."""
+        """An upper bound on the absolute entries of each row; 0 only if a row counts no record."""
 
     @abstractmethod
     def parts(self) -> tuple[Ints, ...]:
@@ -145,37 +146,37 @@ class Block(Rows):
 
     @abstractmethod
     def columns(self, cells: Ints) -> Ints:
-        """The columns Q_i of some cells, side by side."""
+        """Return the columns Q_i of some records, side by side."""
 
     def row(self, k: int) -> "Block":
-        """One of its rows as a block of its own, of the same kind."""
+        """Return one of its rows as a block of the same kind."""
         if not 0 <= k < self.rows:
             raise QueryError(f"there is no row {k + 1} among {self.rows:,}")
         return self._row(k)
 
     @abstractmethod
     def _row(self, k: int) -> "Block":
-        """Row k, which exists."""
+        """Return row k; its number has been checked."""
 
     def extremes(self) -> tuple[Floats, Floats]:
-        """Per row its least and its largest entry over all records that are present."""
+        """Return the smallest and the largest entry of each row over all records without `absent`."""
         rows = self.dense()[:, : self.universe.cells].astype(np.float64)
         return rows.min(axis=1), rows.max(axis=1)
 
     def spans(self, *, absent: bool = False) -> Floats:
-        """Per row its largest minus its least entry; with `absent`, absence counts as 0 where the universe has it."""
+        """Return the largest minus the smallest entry of each row; with `absent`, an absent record counts as 0."""
         low, high = self.extremes()
         if absent and self.universe.absent is not None:
             low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
         return high - low
 
     def dense(self) -> Ints:
-        """The matrix itself; for tests and small universes."""
+        """Return the matrix itself; for tests and small universes."""
         return self.columns(np.arange(self.universe.size, dtype=np.int64))
 
 
 def largest_entry(entries: Ints) -> int:
-    """The largest absolute value, also of -2^63, whose absolute value in 64 bits is negative.
+    """Return the largest absolute value; correct also for -2^63, whose 64-bit absolute value overflows.
 
     >>> largest_entry(np.array([-(2**63), 5])) == 2**63
     True
@@ -184,13 +185,13 @@ def largest_entry(entries: Ints) -> int:
 
 
 def require_exact(largest: int) -> None:
-    """Differences and sums over few rows stay within 64 bits, and floats hold single entries exactly."""
+    """Raise TooLarge unless sums over a few rows fit into 64 bits, and floats represent single entries exactly."""
     if largest >= 1 << 53:
         raise TooLarge("a query's numbers are too large for exact arithmetic", hints=["use larger units"])
 
 
 def joint_classes(classes: Sequence[Ints], size: int) -> Ints:
-    """Values alike in all of several partitions of `size` values.
+    """Return the common refinement of several partitions of `size` values.
 
     >>> joint_classes([np.array([0, 0, 1]), np.array([0, 1, 1])], 3).tolist()
     [0, 1, 2]
@@ -207,11 +208,11 @@ _MANY_COLUMNS = 16
 
 
 def _by_sums(rows: Ints) -> Ints | None:
-    """The same for long rows: equal rows have equal weighted sums, and it is checked that no others have."""
+    """Number distinct long rows by hashes (weighted sums); None if different rows have the same hash."""
     if rows.dtype != np.int64:
         return None
     weights = np.arange(1, rows.shape[1] + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    weights ^= weights >> np.uint64(29)  # any weights would do
+    weights ^= weights >> np.uint64(29)  # any weights work; these make collisions unlikely
     _, first, which = np.unique(rows @ weights.astype(np.int64), return_index=True, return_inverse=True)
     which = which.reshape(-1)
     if not np.array_equal(rows, rows[first[which]]):
@@ -222,7 +223,7 @@ def _by_sums(rows: Ints) -> Ints | None:
 
 
 def classes_of_rows(rows: Ints) -> Ints:
-    """Number the distinct rows: short ones in their order, long ones in that of their first occurrence.
+    """Number the distinct rows: short rows in lexicographic order, long rows in order of first occurrence.
 
     >>> classes_of_rows(np.array([[1, 5], [0, 7], [1, 5]])).tolist()
     [1, 0, 1]

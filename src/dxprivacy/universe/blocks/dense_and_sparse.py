@@ -1,4 +1,4 @@
-"""Rows that are any matrix, dense or scipy sparse: of whole numbers for answers, as they were written for bounds."""
+"""Rows given as a matrix, dense or scipy sparse: integers for answers, numbers as written for bounds."""
 
 from fractions import Fraction
 from functools import cached_property
@@ -12,12 +12,12 @@ from dxprivacy.universe.blocks.block import Block, Differences, Rows, classes_of
 from dxprivacy.universe.occupied import Occupied
 from dxprivacy.universe.universe import Universe
 
-_LEAST_APART = 2.0**-1000  # what differs by less has few digits as a float, or none
+_LEAST_APART = 2.0**-1000  # smaller differences lose precision as floats, or vanish
 _MOST_COMPARED = 20_000_000  # entries, to find equal columns
 
 
 class MatrixRows(Rows):
-    """Rows of a matrix with a column for each record; its entries are of any kind that can be subtracted."""
+    """Rows of a matrix with a column for each record; its entries are numbers of any type."""
 
     def __init__(self, universe: Universe, matrix: Any) -> None:
         if matrix.ndim != 2 or matrix.shape[1] != universe.size:
@@ -26,14 +26,14 @@ class MatrixRows(Rows):
         self.sparse = not isinstance(matrix, np.ndarray)
         self.matrix = matrix.tocsc() if self.sparse else read_only(matrix)
         self.rows = matrix.shape[0]
-        self._moving: dict[int, Ints] = {}  # asked for again and again, and slow to find
+        self._moving: dict[int, Ints] = {}  # cached, because it is requested often and slow to compute
 
     @property
     def axes(self) -> tuple[int, ...]:
         return tuple(range(len(self.universe.attributes)))
 
     def moving(self, axis: int) -> Ints:
-        """Values with equal slices of the matrix; each value its own class where comparing would cost too much."""
+        """Return classes of values with equal slices of the matrix; singletons if it is too large to compare."""
         n = self.universe.shape[axis]
         if self.rows * self.universe.size > _MOST_COMPARED:
             return np.arange(n, dtype=np.int64)
@@ -44,7 +44,7 @@ class MatrixRows(Rows):
 
     @property
     def _codes(self) -> Ints:
-        """Whole numbers in place of the entries, equal for equal ones."""
+        """Integer codes of the entries, equal for equal entries."""
         entries = np.asarray(self.matrix.todense() if self.sparse else self.matrix)
         if entries.dtype == np.int64:
             return entries
@@ -52,7 +52,7 @@ class MatrixRows(Rows):
 
     @cached_property
     def column_classes(self) -> Ints:
-        """A number for each record, equal for equal columns; each its own where comparing would cost too much."""
+        """A class number for each record, equal for equal columns; all distinct if there are too many entries."""
         if self.rows * self.universe.size > _MOST_COMPARED:
             return np.arange(self.universe.size, dtype=np.int64)
         return classes_of_rows(np.ascontiguousarray(self._codes.T))
@@ -61,7 +61,7 @@ class MatrixRows(Rows):
         return self.moving(axis)
 
     def entries_apart(self, i: Ints, j: Ints) -> tuple[Ints, Ints, Any]:
-        """Where columns of many pairs differ, and by how much: the pair's position, the row, the amount."""
+        """Return where columns of many pairs differ: the position of the pair, the row, and the amount."""
         if self.sparse:
             coo = abs(self.matrix[:, i] - self.matrix[:, j]).tocoo()
             keep = np.flatnonzero(coo.data)
@@ -71,7 +71,7 @@ class MatrixRows(Rows):
         return pair, row, amounts[row, pair]
 
     def loads(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        """Dense rows at once, others entry by entry."""
+        """Return the weighted sums; dense float rows are compared at once, others entry by entry."""
         if self._dense_floats:
             return dense_loads(self._floats, i, j, weights)
         pair, row, amount = self.entries_apart(i, j)
@@ -89,22 +89,22 @@ class MatrixRows(Rows):
 
     @property
     def _dense_floats(self) -> bool:
-        """Whether floats hold the entries, so that a difference is rounded at most once."""
+        """Whether the entries are dense floats or integers, so that a difference is rounded at most once."""
         return not self.sparse and self.matrix.dtype != object
 
     def ends(self, *, absent: bool) -> tuple[Ints, Ints]:
-        """Columns with the least and the largest entries."""
+        """Return the columns with the smallest and the largest entry of each row."""
         some = self.matrix if absent else self.matrix[:, : self.universe.cells]
         low, high = (np.asarray(at, dtype=np.int64).ravel() for at in (some.argmin(axis=1), some.argmax(axis=1)))
         return low, high
 
     @cached_property
     def _floats(self) -> Floats:
-        """A record's column in each line."""
+        """The transposed matrix in floats: one line per record."""
         return np.ascontiguousarray(self.matrix.T, dtype=np.float64)
 
     def reach(self, weights: Floats) -> float:
-        """Each row from its least to its largest entry."""
+        """Add up the ranges of all rows, weighted."""
         top, bottom = self.matrix.max(axis=1), self.matrix.min(axis=1)
         if self.sparse:
             top, bottom = top.toarray().ravel(), bottom.toarray().ravel()
@@ -113,7 +113,7 @@ class MatrixRows(Rows):
 
 
 def _as_floats(amounts: Any) -> Floats:
-    """Differences that are not 0 as floats; of fractions they may be smaller than any float, and would vanish."""
+    """Convert nonzero differences to floats; raise TooLarge if fractions are so small that they would vanish."""
     out: Floats = np.asarray(amounts, dtype=np.float64)
     if amounts.dtype == object and (out < _LEAST_APART).any():
         raise TooLarge("two of a query's numbers are closer to one another than we work with")
@@ -121,7 +121,7 @@ def _as_floats(amounts: Any) -> Floats:
 
 
 class Explicit(MatrixRows, Block):
-    """An explicit matrix of whole numbers."""
+    """An explicit matrix of integers."""
 
     kind = "matrix"
 
@@ -149,7 +149,7 @@ class Explicit(MatrixRows, Block):
         return np.asarray(self.matrix @ whole, dtype=np.int64)
 
     def parts(self) -> tuple[Ints, ...]:
-        """The non-zero entries, row by row."""
+        """Return the nonzero entries, row by row."""
         from scipy.sparse import coo_array
 
         entries = coo_array(self.matrix)
@@ -171,7 +171,7 @@ class Explicit(MatrixRows, Block):
         return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
     def _row(self, k: int) -> "Explicit":
-        """As dense or sparse as the whole."""
+        """Return row k, dense or sparse like the whole matrix."""
         return Explicit(self.universe, self.matrix[k : k + 1], unit=self.unit, bias=self.bias)
 
     def dense(self) -> Ints:
@@ -182,7 +182,7 @@ _FEW_PAIRS = 500
 
 
 def _among_few(lines: Floats, i: Ints, j: Ints, weights: Floats) -> Floats | None:
-    """The same from a table of the lines that occur; None where that would be far larger than what was asked."""
+    """Compute the sums from a table of all pairs of distinct lines; None if that is much larger than the pairs."""
     from scipy.spatial.distance import cdist
 
     left, row = np.unique(i, return_inverse=True)
@@ -194,11 +194,11 @@ def _among_few(lines: Floats, i: Ints, j: Ints, weights: Floats) -> Floats | Non
 
 
 def dense_loads(lines: Floats, i: Ints, j: Ints, weights: Floats, *, largest: bool = False) -> Floats:
-    """The sum (or the largest) of w_k |lines_ik - lines_jk|; a difference of two floats is rounded at most once.
+    """Return the sum (or the largest) of w_k |lines_ik - lines_jk| for pairs; each difference is rounded at most once.
 
-    In pieces that stay in the processor's cache: ten times faster than all at once.  Where there are about as many
-    pairs as the lines have among them, all of these at once by compiled code, which holds no differences at all.
-    Infinite weights, of rows that are answered exactly, count where their lines differ: 0 times infinity is nothing.
+    The work is done in pieces that fit into the processor's cache, ten times faster than at once.  If the pairs are
+    about as many as all pairs of the lines that occur, compiled code (`cdist`) computes these without storing
+    differences.  Infinite weights (of noise-free rows) count only where lines differ: 0 times infinity is 0.
     """
     if (endless := np.isinf(weights)).any():
         out = dense_loads(lines, i, j, np.where(endless, 0.0, weights), largest=largest)

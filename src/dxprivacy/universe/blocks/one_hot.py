@@ -1,4 +1,4 @@
-"""Tables, counts and sums: every record in at most one row, with a whole weight."""
+"""Tables, counts and sums: every record counts in at most one row, with an integer weight."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from dxprivacy.universe.blocks.block import Block, Differences, classes_of_rows,
 from dxprivacy.universe.occupied import Occupied
 from dxprivacy.universe.universe import Universe
 
-_MOST_TOP = 2_000  # rows of nearly the same weight, to look at in pairs
+_MOST_TOP = 2_000  # rows of nearly the same weight that are compared in pairs
 
 
 @dataclass(frozen=True)
 class Factor:
-    """One attribute's part in a block: the group of each value (-1: not counted) and its whole weight."""
+    """The factor of one attribute in a block: the group of each value (-1: not counted) and its integer weight."""
 
     groups: Ints
     values: Ints
@@ -30,22 +30,22 @@ class Factor:
 
     @cached_property
     def only_counts(self) -> bool:
-        """Whether every value counts once."""
+        """Whether every value has weight 1."""
         return bool((self.values == 1).all())
 
     @cached_property
     def weighs_alike(self) -> bool:
-        """Whether all values that are in a group have one weight."""
+        """Whether all values in groups have the same weight."""
         counted = self.values[self.groups >= 0]
         return not len(counted) or bool((counted == counted[0]).all())
 
     @property
     def count(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return int(self.groups.max(initial=-1)) + 1
 
     def extremes(self, groups: int) -> tuple[Floats, Floats]:
-        """Per group the least and the largest weight over all values; 0 for values outside the group."""
+        """Return for each group the smallest and the largest weight; values outside the group count as 0."""
         low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
         counted = self.groups >= 0
         np.minimum.at(low, self.groups[counted], self.values[counted])
@@ -55,7 +55,7 @@ class Factor:
 
 
 class OneHot(Block):
-    """At most one row per record, with a weight: tables, counts, sums.
+    """Rows of which at most one counts each record, with a weight: tables, counts, sums.
 
     `sizes` gives the number of groups per factor; rows are numbered with the last factor fastest.
     """
@@ -73,7 +73,7 @@ class OneHot(Block):
     ) -> None:
         self.universe, self.unit, self.bias = universe, unit, bias
         self.factors = dict(factors)
-        self._moving: dict[int, Ints] = {}  # both are asked for again and again
+        self._moving: dict[int, Ints] = {}  # both are cached, because they are requested often
         self._context: dict[tuple[int, bool], Ints] = {}
         self._axes = tuple(sorted(self.factors))
         self._strides: dict[int, int] = {}
@@ -114,7 +114,7 @@ class OneHot(Block):
         return self._moving[axis]
 
     def context(self, axis: int, *, uniform: bool) -> Ints:
-        """A move's effect is multiplied by the context's |weight|; the row matters only if scales differ."""
+        """Return classes by |weight|, which multiplies a change; the row matters only if scales differ."""
         if axis not in self.factors:
             return np.zeros(self.universe.shape[axis], dtype=np.int64)
         if (axis, uniform) not in self._context:
@@ -125,14 +125,14 @@ class OneHot(Block):
         return self._context[axis, uniform]
 
     def strengths(self, axis: int, *, uniform: bool) -> tuple[Ints, Ints]:
-        """The row that it leads to, and |weight|."""
+        """Return the group of each value (only if scales differ) as its kind, and |weight| as its strength."""
         if axis not in self.factors:
             return super().strengths(axis, uniform=uniform)
         factor = self.factors[axis]
         return np.zeros_like(factor.groups) if uniform else factor.groups, np.abs(factor.values)
 
     def lines(self, axis: int) -> tuple[Ints, Ints | None]:
-        """The group, and the weight in it; in a single group who is not counted has weight 0."""
+        """Return the group and the weight of each value; with a single group, uncounted values have weight 0."""
         if axis not in self.factors:
             return super().lines(axis)
         factor = self.factors[axis]
@@ -141,7 +141,7 @@ class OneHot(Block):
         return factor.groups, None if factor.weighs_alike else factor.values
 
     def place(self, cells: Ints) -> tuple[Ints, Ints]:
-        """Row and weight of each cell; weight 0 where the record is not counted."""
+        """Return the row and the weight of each record; weight 0 if it is not counted."""
         row = np.zeros(len(cells), dtype=np.int64)
         value = np.ones(len(cells), dtype=np.int64)
         for axis, factor in self.factors.items():
@@ -153,7 +153,7 @@ class OneHot(Block):
         return row, value
 
     def differences(self, i: Ints, j: Ints) -> Differences:
-        """Within a row the weights' difference, across rows both weights."""
+        """Return the difference of weights within a row, and both weights across rows."""
         (row_i, value_i), (row_j, value_j) = self.place(i), self.place(j)
         same = (row_i == row_j) & (value_i != 0) & (value_j != 0)
         first = np.abs(np.where(same, value_i - value_j, value_i))
@@ -166,21 +166,21 @@ class OneHot(Block):
         )
 
     def peaks(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        """At most two rows change: the larger."""
+        """Return the larger of the at most two weighted changes."""
         (row_i, value_i), (row_j, value_j) = self.place(i), self.place(j)
         row_i, row_j = np.where(value_i == 0, row_j, row_i), np.where(value_j == 0, row_i, row_j)
-        same = row_i == row_j  # also where one of them is not counted
+        same = row_i == row_j  # also if one of them is not counted
         first = np.abs(np.where(same, value_i - value_j, value_i))
         second = np.abs(np.where(same, 0, value_j))
         out = np.zeros(len(i))
         for row, amount in ((row_i, first), (row_j, second)):
-            moved = np.flatnonzero(amount)  # 0 times an infinite weight is nothing
+            moved = np.flatnonzero(amount)  # 0 times an infinite weight is 0
             out[moved] = np.maximum(out[moved], amount[moved] * weights[row[moved]])
         return out
 
     def ends(self, *, absent: bool) -> tuple[Ints, Ints]:
-        """Products of the factors' least and largest weights; or 0, wherever a record counts in another row."""
-        low = high = np.ones(1, dtype=np.int64)  # entries, and the cells that have them, row by row
+        """Return the ends by products of the factors' extreme weights; 0 if a record can count in another row."""
+        low = high = np.ones(1, dtype=np.int64)  # entries, and the records that have them, row by row
         at_low = at_high = self.universe.numbered([0])
         nobody = self.universe.absent if absent else None
         outside = self.universe.numbered([-1 if nobody is None else nobody])
@@ -210,7 +210,7 @@ class OneHot(Block):
         )
 
     def widest(self, weights: Floats, *, absent: bool) -> tuple[Ints, Ints] | None:
-        """The ends of each row, and the farthest from nothing in the two rows where that weighs most."""
+        """Return the ends of each row, and pairs of peaks of those rows whose weighted peaks are largest."""
         low, high = self.ends(absent=absent)
         least, most = self._entries(low), self._entries(high)
         alike = classes_of_rows(np.stack([_numbers(weights), least, most], axis=1))
@@ -218,7 +218,7 @@ class OneHot(Block):
         peak = np.where(np.abs(least) > np.abs(most), low, high)[rows]
         size = np.maximum(np.abs(least), np.abs(most))[rows]
         far = np.zeros(len(rows))
-        np.multiply(size, weights[rows], out=far, where=size > 0)  # 0 times an infinite weight is nothing
+        np.multiply(size, weights[rows], out=far, where=size > 0)  # 0 times an infinite weight is 0
         enough = np.sort(far)[-2:].min(initial=np.inf) * (1 - 2.0**-40)
         top = np.flatnonzero((far >= enough) & (far > 0))
         if len(top) > _MOST_TOP:
@@ -228,12 +228,12 @@ class OneHot(Block):
         return i, j
 
     def _entries(self, cells: Ints) -> Ints:
-        """The entry of each row at a cell of its own: 0 where that is counted in another row."""
+        """Return the entry of row k at the k-th record; 0 if that record counts in another row."""
         row, value = self.place(cells)
         return np.where(row == np.arange(self.rows), value, 0)
 
     def place_of(self, counts: Occupied) -> tuple[Ints, Ints]:
-        """Row and weight of each of some cells that have records; weight 0 where these are not counted."""
+        """Return the row and the weight of each sparse count; weight 0 if its records are not counted."""
         row = np.zeros(len(counts.counts), dtype=np.int64)
         value = np.ones(len(counts.counts), dtype=np.int64)
         for axis, factor in self.factors.items():
@@ -243,7 +243,7 @@ class OneHot(Block):
         return row, value
 
     def answer(self, counts: Occupied) -> Ints:
-        """Each cell to its row, with its weight."""
+        """Add each count to its row, with its weight."""
         row = np.zeros(len(counts.counts), dtype=np.int64)
         amount = counts.counts
         for axis, factor in self.factors.items():
@@ -253,16 +253,16 @@ class OneHot(Block):
                 amount = amount * factor.values[value]
         out = np.zeros(self.rows, dtype=np.int64)
         if any(factor.leaves_out for factor in self.factors.values()):
-            counted = np.flatnonzero(amount)  # where a value is left out its weight is 0, and its row means nothing
+            counted = np.flatnonzero(amount)  # left-out values have weight 0 and a meaningless row
             row, amount = row[counted], amount[counted]
         np.add.at(out, row, amount)
         return out
 
     def reach(self, weights: Floats) -> float:
-        """Two rows lose and gain at most the largest weight each; within one row of one sign, once."""
+        """Bound the change by twice the largest weighted entry; by once for a single row of one sign."""
         one_sign = all((f.values >= 0).all() for f in self.factors.values())
         varies = self.universe.absent is not None or any(self.moving(axis).any() for axis in self._axes)
-        counted = np.flatnonzero(self.peak_of_row)  # in no other row anything can change, however it is weighed
+        counted = np.flatnonzero(self.peak_of_row)  # the other rows are always 0
         if not varies or not len(counted):
             return 0.0
         return float(weights[counted].max()) * self.largest * (1 if self.rows == 1 and one_sign else 2)
@@ -279,7 +279,7 @@ class OneHot(Block):
         return peaks
 
     def parts(self) -> tuple[Ints, ...]:
-        """Per factor its attribute, stride, groups and weights."""
+        """Return for each factor its attribute, stride, groups and weights."""
         shape = np.array([self.rows, *(x for a in self._axes for x in (a, self._strides[a]))], dtype=np.int64)
         return (shape, *(x for a in self._axes for x in (self.factors[a].groups, self.factors[a].values)))
 
@@ -291,7 +291,7 @@ class OneHot(Block):
         return out
 
     def extremes(self) -> tuple[Floats, Floats]:
-        """From the corners of what each attribute's weights may be, in and outside of a group."""
+        """Combine the extreme weights of each attribute, inside and outside of a group."""
         low = high = np.ones(1)
         for axis in self.axes:
             least, most = self.factors[axis].extremes(self.sizes[axis])
@@ -308,12 +308,12 @@ class OneHot(Block):
 
 
 def _numbers(weights: Floats) -> Ints:
-    """Numbers for equal weights."""
+    """Number the distinct weights."""
     return np.unique(weights, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _first_two(classes: Ints) -> Ints:
-    """The places of the first two members of each class."""
+    """Return the positions of the first two members of each class."""
     order = np.argsort(classes, kind="stable")
     ordered = classes[order]
     new = np.append(True, ordered[1:] != ordered[:-1])
@@ -322,11 +322,11 @@ def _first_two(classes: Ints) -> Ints:
 
 
 def _group_ends(factor: Factor, size: int) -> tuple[Ints, Ints, Ints]:
-    """For each group a value with its least weight, one with its largest, and one outside of it; -1 for none."""
+    """Return for each group a value with the smallest weight, one with the largest, and one outside; -1 for none."""
     least, most, outside = (np.full(size, -1, dtype=np.int64) for _ in range(3))
     order = np.argsort(factor.values, kind="stable")
     order = order[factor.groups[order] >= 0]
-    most[factor.groups[order]] = order  # of equal places the last assignment counts
+    most[factor.groups[order]] = order  # if an index repeats, numpy keeps the last assignment
     least[factor.groups[order[::-1]]] = order[::-1]
     one = np.flatnonzero(factor.groups != factor.groups[0])
     outside[:] = 0

@@ -1,7 +1,7 @@
-"""Counts of people with several rows: in how many groups has each of them at least one row?
+"""Counts of people with several rows: each group counts the people with at least one row in it.
 
-No sum over rows, so no column tells what a row changes: what such counts cost is worked out for whole people
-(`privacy/people_costs.py`), and whoever asks this block about rows made a mistake.
+Such a count is not a sum over rows, so the effect of a row is not given by a column.  Its cost is computed for whole
+people (`privacy/people_costs.py`), and methods about the loss of single rows raise an error.
 """
 
 from fractions import Fraction
@@ -17,7 +17,7 @@ from dxprivacy.universe.occupied import Occupied
 
 
 class PeopleTable(Block):
-    """The groups of a table, each of which counts people."""
+    """A table whose groups count people."""
 
     kind = "people"
     by_pairs = False
@@ -39,14 +39,14 @@ class PeopleTable(Block):
         return self.groups.peak_of_row
 
     def answer(self, counts: Occupied) -> Ints:
-        """People with at least one row in each group; `counts` tells people apart."""
+        """Return the number of people with at least one row in each group; `counts` must name the people."""
         person = counts.person
         if person is None:
-            raise NotCertified("nobody said whose rows they are")
+            raise NotCertified("counts of people need to know the person of each row")
         row, value = self.groups.place_of(counts)
         inside = np.flatnonzero(value)
         row, person, rows = row[inside], person[inside], counts.counts[inside]
-        own = person < 0  # so many people with a row each
+        own = person < 0  # these counts are numbers of people with one row each
         out = np.bincount(row[own], weights=rows[own], minlength=self.rows).astype(np.int64)
         pairs = np.unique(np.stack([row[~own], person[~own]], axis=1), axis=0)
         return out + np.bincount(pairs[:, 0], minlength=self.rows)
@@ -55,15 +55,15 @@ class PeopleTable(Block):
         return self.groups.parts()
 
     def columns(self, cells: Ints) -> Ints:
-        """Which groups a row belongs to."""
+        """Return which groups a row belongs to."""
         return self.groups.columns(cells)
 
     def extremes(self) -> tuple[Floats, Floats]:
-        """Whether a row can be in a group, and out of it."""
+        """Return whether a row can be outside of each group, and inside."""
         return self.groups.extremes()
 
     def ends(self, *, absent: bool) -> tuple[Ints, Ints]:
-        """A row outside of each group, and one inside."""
+        """Return for each group a row outside and a row inside."""
         return self.groups.ends(absent=absent)
 
     def _row(self, k: int) -> "PeopleTable":

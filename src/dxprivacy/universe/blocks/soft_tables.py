@@ -1,7 +1,8 @@
-"""Soft tables: along one attribute every value counts in several groups, a part in each, beside hard groups of others.
+"""Soft tables: the values of one attribute count in several parts, each crossed with groups of other attributes.
 
-Ramps of a distribution function, kernels of a density and borders that are soft are all of this kind: a small matrix of
-whole numbers over the values of one attribute, once for each combination of groups of the other attributes.
+Ramps of a distribution function, kernels of a density and soft borders have this form: a small integer matrix over the
+values of one attribute, repeated for each combination of groups of the other attributes.  The block of these groups is
+called `beside`.
 """
 
 from fractions import Fraction
@@ -17,15 +18,15 @@ from dxprivacy.universe.blocks.dense_and_sparse import dense_loads
 from dxprivacy.universe.blocks.one_hot import OneHot
 from dxprivacy.universe.occupied import Occupied
 
-MOST_ENTRIES = 20_000_000  # parts times values, and groups beside times values
-_AT_ONCE = 2_000_000  # entries of pairs that are compared together
+MOST_ENTRIES = 20_000_000  # limit on parts x values, and on groups of other attributes x values
+_AT_ONCE = 2_000_000  # entries of differences held in memory at once
 
 
 class SoftTable(Block):
-    """Rows `beside x parts`: a record counts in the parts of its value, in the row that it has beside.
+    """Rows `beside x parts`: a record counts in the parts of its value, within its group of the other attributes.
 
-    `matrix` has a column for each value of the attribute and a row for each part; `beside` looks at other attributes.
-    Parts are numbered fastest.
+    `matrix` has a column for each value of the attribute and a row for each part; `beside` is a block of the other
+    attributes.  Rows are numbered with the parts fastest.
     """
 
     kind = "soft"
@@ -54,7 +55,7 @@ class SoftTable(Block):
         if parts * values > MOST_ENTRIES or self.beside.rows * values > MOST_ENTRIES:
             raise TooLarge(
                 f"{parts:,} parts of {values:,} values in {self.beside.rows:,} groups are too many",
-                hints=["a larger width, fewer cells, or coarser values and groups"],
+                hints=["a larger width, fewer grid cells, or coarser values and groups"],
             )
 
     @property
@@ -67,13 +68,13 @@ class SoftTable(Block):
 
     @property
     def entries(self) -> tuple[Ints, Ints, Ints]:
-        """Value, part and number of each entry of the matrix that is not 0."""
+        """The value, part and amount of each nonzero entry of the matrix."""
         values = np.repeat(np.arange(len(self._starts) - 1), np.diff(self._starts))
         return values, self._part, self._amount
 
     @cached_property
     def matrix(self) -> Ints:
-        """The parts of each value, one column each."""
+        """The dense matrix, with one column for each value."""
         out = np.zeros((self.parts_each, self.universe.shape[self.axis]), dtype=np.int64)
         out[self._part, np.repeat(np.arange(out.shape[1]), np.diff(self._starts))] = self._amount
         return read_only(out)
@@ -92,11 +93,11 @@ class SoftTable(Block):
 
     @cached_property
     def _classes(self) -> Ints:
-        """Equal for values with equal columns."""
+        """A class number for each value, equal for equal columns."""
         return classes_of_rows(np.ascontiguousarray(self.matrix.T))
 
     def context(self, axis: int, *, uniform: bool) -> Ints:
-        """Beside a value, a move of another attribute changes its column; where scales are alike, the size of it."""
+        """Return classes of equal columns; for equal scales, of columns with equal absolute sum and maximum."""
         if axis != self.axis:
             return self.beside.context(axis, uniform=uniform)
         if not uniform:
@@ -105,7 +106,7 @@ class SoftTable(Block):
         return classes_of_rows(np.stack([size.sum(axis=0), size.max(axis=0, initial=0)], axis=1))
 
     def strengths(self, axis: int, *, uniform: bool) -> tuple[Ints, Ints]:
-        """Ramps come in order: of two values one counts more in every part."""
+        """Return one kind if columns are ordered (ramps: of two values, one counts at least as much in every part)."""
         if axis != self.axis:
             return self.beside.strengths(axis, uniform=uniform)
         size = np.abs(self.matrix)
@@ -116,10 +117,10 @@ class SoftTable(Block):
         return self.context(axis, uniform=uniform), np.asarray(total > 0, dtype=np.int64)
 
     def widest(self, weights: Floats, *, absent: bool) -> tuple[Ints, Ints] | None:
-        """Two records with the largest column, in different groups: each shows all of it.
+        """Return two records in different groups with the largest column, whose loss includes both columns in full.
 
-        No two columns differ by more than both of them hold.  Not known beside one group alone, nor where rows weigh
-        differently.
+        No two columns differ by more than the sum of their norms.  None if there is one group only, or if weights
+        differ.
         """
         if not len(weights) or not (weights == weights[0]).all():
             return None
@@ -134,17 +135,17 @@ class SoftTable(Block):
         return ends[:1], ends[1:]
 
     def _beside_at(self, cells: Ints) -> Ints:
-        """How much a cell of its own counts in each group of the other attributes; 0 where it is in another one."""
+        """Return the absolute weight of the k-th record in group k of the other attributes; 0 if it is in another."""
         row, amount = self.beside.place(cells)
         return np.abs(np.where(row == np.arange(self.beside.rows), amount, 0))
 
     def lines(self, axis: int) -> tuple[Ints, Ints | None]:
-        """A column is that of the value, times what stands beside it."""
+        """Return the lines of the other attributes: a column is the value's column times their weight."""
         return super().lines(axis) if axis == self.axis else self.beside.lines(axis)
 
     def _entries(self, cells: Ints) -> tuple[Ints, Ints, Ints]:
-        """All entries of some columns that are not 0: which cell, the row, the amount."""
-        row, weight = self.beside.place(cells)  # weight 0 where a record is absent, or in no group beside
+        """Return all nonzero entries of some columns: the position of the record, the row, and the amount."""
+        row, weight = self.beside.place(cells)  # weight 0 if a record is absent, or in no group
         value = self.universe.along(self.axis, cells)
         many = np.where(weight == 0, 0, self._starts[value + 1] - self._starts[value])
         which = np.repeat(np.arange(len(cells), dtype=np.int64), many)
@@ -153,7 +154,7 @@ class SoftTable(Block):
         return which, row[which] * self.parts_each + self._part[at], weight[which] * self._amount[at]
 
     def differences(self, i: Ints, j: Ints) -> Differences:
-        """Beside the same group neighbors differ in few parts of many: these are found without sorting all others."""
+        """Return the differences; pairs in the same group usually differ in few parts, found without sorting."""
         (row_i, by_i), (row_j, by_j) = self.beside.place(i), self.beside.place(j)
         alike = (row_i == row_j) & (by_i == by_j) & (by_i != 0)
         some, others = np.flatnonzero(alike), np.flatnonzero(~alike)
@@ -167,7 +168,7 @@ class SoftTable(Block):
         return pair[order], row[order], amount[order]
 
     def _beside_each_other(self, i: Ints, j: Ints, pairs: Ints, row: Ints, by: Ints) -> Differences:
-        """Of pairs whose other attributes count alike: where two columns differ."""
+        """Return the differences of pairs with the same group and weight."""
         u, v = (self.universe.along(self.axis, cells[pairs]) for cells in (i, j))
         apart = np.abs(self._lines[u] - self._lines[v])
         which, part = np.nonzero(apart)
@@ -176,7 +177,7 @@ class SoftTable(Block):
 
     @cached_property
     def _lines(self) -> Ints:
-        """A value's column in each line."""
+        """The transposed matrix: one line per value."""
         return read_only(np.ascontiguousarray(self.matrix.T))
 
     def _sorted_out(self, i: Ints, j: Ints) -> Differences:
@@ -197,7 +198,7 @@ class SoftTable(Block):
         return self._shown(i, j, weights, largest=True)
 
     def _shown(self, i: Ints, j: Ints, weights: Floats, *, largest: bool) -> Floats:
-        """Beside different rows each shows all of its column; beside the same row, by how much the columns differ."""
+        """Return losses: across groups, both columns count in full; within a group, their difference counts."""
         (row_i, by_i), (row_j, by_j) = self.beside.place(i), self.beside.place(j)
         alike = (row_i == row_j) & (by_i != 0) & (by_j != 0)
         slowly = super().peaks if largest else super().loads
@@ -223,7 +224,7 @@ class SoftTable(Block):
 
     @cached_property
     def _floats(self) -> Floats:
-        """A value's column in each line."""
+        """The transposed matrix in floats: one line per value."""
         return np.ascontiguousarray(self.matrix.T, dtype=np.float64)
 
     def columns(self, cells: Ints) -> Ints:
@@ -233,7 +234,7 @@ class SoftTable(Block):
         return out
 
     def answer(self, counts: Occupied) -> Ints:
-        """A table of what stands beside by value, then the matrix; in whole numbers."""
+        """Count groups by values in integers, then apply the matrix."""
         row, weight = self.beside.place_of(counts)
         counted = np.flatnonzero(weight)
         table = np.zeros((self.beside.rows, self.universe.shape[self.axis]), dtype=np.int64)
@@ -246,7 +247,7 @@ class SoftTable(Block):
         return out.ravel()
 
     def ends(self, *, absent: bool) -> tuple[Ints, Ints]:
-        """Corners of the ends beside and of those of the matrix."""
+        """Combine the ends of the groups with those of the matrix."""
         beside = self.beside.ends(absent=absent)
         nobody = self.universe.absent
         cells, entries = [], []
@@ -260,7 +261,7 @@ class SoftTable(Block):
         return at[corners.argmin(axis=0), rows], at[corners.argmax(axis=0), rows]
 
     def _beside_entry(self, cells: Ints) -> Ints:
-        """What stands beside in each row at a cell of its own."""
+        """Return the entry of row k of the groups at the k-th record."""
         row, weight = self.beside.place(cells)
         return np.where(row == np.arange(self.beside.rows), weight, 0)
 
@@ -270,7 +271,7 @@ class SoftTable(Block):
         return self._at(low, own).astype(np.float64), self._at(high, own).astype(np.float64)
 
     def _at(self, cells: Ints, rows: Ints) -> Ints:
-        """One entry of each of some columns."""
+        """Return for each record the entry of its column in the given row."""
         which, row, amount = self._entries(cells)
         mine = np.flatnonzero(row == rows[which])
         out = np.zeros(len(cells), dtype=np.int64)
@@ -278,18 +279,18 @@ class SoftTable(Block):
         return out
 
     def reach(self, weights: Floats) -> float:
-        """Two records, each of which shows at most all parts of its value."""
+        """Bound the loss by the full columns of two records."""
         alike = self.universe.absent is None and not any(self.moving(axis).any() for axis in self.axes)
         counted, used = np.flatnonzero(self.beside.peak_of_row), np.flatnonzero(self.matrix.any(axis=1))
         if alike or not len(counted) or not len(used):
             return 0.0
         shown = weights.reshape(self.beside.rows, self.parts_each)[np.ix_(counted, used)]
-        if np.isinf(shown).any():  # 0 times an infinite weight would be no number
+        if np.isinf(shown).any():  # 0 times an infinite weight would be NaN
             return float("inf")
         return 2.0 * float((shown @ np.abs(self.matrix[used]).astype(np.float64)).max()) * self.beside.largest
 
     def parts(self) -> tuple[Ints, ...]:
-        """Rows, attribute and parts; where columns start, their parts and amounts; then what stands beside."""
+        """Return numbers of rows, attribute and parts; the sparse columns; and the parts of the groups' block."""
         head = np.array([self.rows, self.axis, self.parts_each], dtype=np.int64)
         return head, self._starts, self._part, self._amount, *self.beside.parts()
 

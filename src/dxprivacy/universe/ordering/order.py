@@ -1,7 +1,7 @@
-"""The order of an attribute's values: what groups, edges and ranges of it mean.
+"""The order of an attribute's values, which defines its groups, edges and ranges.
 
-Whole numbers and properties are points; numbers in cells have a width, and no edge may cut a cell in two.  Days, which
-are grouped by the calendar too, have a file of their own.
+Integers and properties are points; numbers in bins have a width, and no edge may cut a bin in two.  Days, which can
+also be grouped by the calendar, are in `order_of_days`.
 """
 
 import math
@@ -32,7 +32,7 @@ from dxprivacy.wording import digits
 class Name:
     """The name of a value as an end of a range: `rarely` in `rarely..often`.
 
-    No plain text, since two texts in a condition mean either of two values.
+    It is not a plain text, because two texts in a condition mean either of two values.
 
     >>> str(Name("rarely"))
     'rarely'
@@ -52,7 +52,7 @@ End: TypeAlias = Fraction | date | str | Name
 
 
 Places: TypeAlias = Sequence[int] | Ints
-"""A whole number for each listed value: its group."""
+"""The number of the group of each listed value."""
 
 SIGNS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
@@ -60,11 +60,11 @@ SIGNS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
 }
-"""What compares a value with a number or a day."""
+"""The comparisons of a value with a number or a day."""
 
 
 class Scale(ABC):
-    """Where each listed value stands, in order."""
+    """The position of each listed value in an order."""
 
     name: str
     example: str
@@ -72,29 +72,29 @@ class Scale(ABC):
 
     @abstractmethod
     def read(self, written: End) -> Fraction:
-        """Where an edge or an end of a range stands."""
+        """Return the position of an edge, or of an end of a range."""
 
     def ends(self, low: End, high: End) -> tuple[Fraction, Fraction]:
-        """Where the two ends of a range stand, both included."""
+        """Return the positions of the two ends of a range, both included."""
         return self.read(low), self.read(high)
 
-    grain: ClassVar[Fraction] = Fraction(0)  # how far entries are apart at least, if they are whole
+    grain: ClassVar[Fraction] = Fraction(0)  # the least distance of entries, if they are integers
 
     @property
     def reach(self) -> tuple[Fraction, Fraction]:
-        """Where the least and the largest valid entry stand."""
+        """The positions of the smallest and the largest valid entry."""
         return ends_of(self.starts)
 
     @abstractmethod
     def label(self, low: Fraction, high: Fraction | None) -> str:
-        """The group from `low` up to, but without, `high`."""
+        """Return the label of the group from `low` to below `high`."""
 
     @abstractmethod
     def inside(self, low: End, high: End) -> Sequence[int]:
-        """The values within a range, both ends included."""
+        """Return the values within a range, both ends included."""
 
     def compared(self, sign: str, end: End) -> Sequence[int]:
-        """The values that lie above, below, from or up to an end; none may lie on both sides of it."""
+        """Return the values on one side of an end; no value may lie on both sides of it."""
         at = self.read(end)
         if isinstance(self.starts, Evenly):
             before = self.starts.below(at)
@@ -106,29 +106,29 @@ class Scale(ABC):
 
     @abstractmethod
     def steps(self, width: str) -> tuple[Places, list[str]]:
-        """Groups of equal width: the group of each value, and the groups' labels."""
+        """Return groups of equal width: the group of each value, and the labels of the groups."""
 
     def require_end(self, edge: Fraction) -> None:  # noqa: B027 - points cannot be cut
-        """Refuse an edge that would cut a value in two."""
+        """Raise QueryError for an edge that would cut a value in two."""
 
     def range_words(self, low: End, high: End) -> str | None:  # noqa: ARG002
-        """A range in the words of what it counts, where that is not what it says and nobody else has words for it."""
+        """Describe a range by what it counts, if its text is not exact; None if the attribute describes it."""
         return None
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction] | None:
-        """The first edge, and the one after the last value, for labels of groups; None where there are no numbers."""
+        """The first edge, and the edge after the last value, for labels of groups; None if there are no numbers."""
         return None
 
     def places(self, edges: Sequence[Fraction]) -> Places:
-        """Between which edges each value lies; -1 is before the first."""
+        """Return for each value the number of the last edge at or before it; -1 before the first."""
         for edge in edges:
             self.require_end(edge)
         return _between(edges, self.starts)
 
 
 def _between(edges: Sequence[Fraction], starts: Sequence[Fraction]) -> Places:
-    """The last of some growing edges that each number has reached; -1 before the first."""
+    """Return for each number the last of increasing edges that is at most this number; -1 before the first."""
     if isinstance(starts, Evenly):
         reached = np.array([starts.below(edge) for edge in edges], dtype=np.int64)
         return np.asarray(np.searchsorted(reached, np.arange(len(starts)), side="right") - 1, dtype=np.int64)
@@ -142,19 +142,19 @@ class Singles(Scale):
     name: str
     starts: Sequence[Fraction]
     example: str = "0,18,65"
-    grain: ClassVar[Fraction] = Fraction(1)  # compared with limits only where all are whole numbers
+    grain: ClassVar[Fraction] = Fraction(1)  # used only if all are integers
 
     def read(self, written: End) -> Fraction:
         if isinstance(written, date):
             raise QueryError(f"{self.name} holds numbers, not dates", hints=[f"{self.name}=18..65"])
         if isinstance(written, Name):
-            what = f"{self.name} holds numbers; {written.text[:40]!r} is none"
+            what = f"{self.name} holds numbers; {written.text[:40]!r} is not a number"
             raise QueryError(what, hints=[f"{self.name}=18..65"])
         return Fraction(exact(written, what=f"an edge of {self.name}"))
 
     @cached_property
     def whole(self) -> bool:
-        """Whether all are whole numbers, so that groups of them are called by the first and the last."""
+        """Whether all are integers, so that groups are labeled by their first and last number."""
         if isinstance(self.starts, Evenly):
             return self.starts.first.denominator == self.starts.step.denominator == 1
         return all(v.denominator == 1 for v in self.starts)
@@ -168,7 +168,7 @@ class Singles(Scale):
         return self._ends[0], self._ends[1] + self.whole
 
     def label(self, low: Fraction, high: Fraction | None) -> str:
-        """`0–9` for whole numbers, otherwise `0 to 10`; the last one is open."""
+        """Return a label: `0–9` for integers, otherwise `0 to 10`; the last group is open."""
         if high is None:
             return f"{number_text(low)}+"
         if self.whole and low.denominator == high.denominator == 1:
@@ -190,7 +190,7 @@ class Singles(Scale):
         return size
 
     def steps(self, width: str) -> tuple[Places, list[str]]:
-        """From one multiple of the width to the next."""
+        """Return groups from one multiple of the width to the next."""
         return self._by_width(width)
 
     def _by_width(self, width: str) -> tuple[Places, list[str]]:
@@ -200,7 +200,7 @@ class Singles(Scale):
 
 
 def _multiples(starts: Sequence[Fraction], size: Fraction) -> "np.ndarray[tuple[int], np.dtype[Any]]":
-    """How often a width goes into each number, rounded down."""
+    """Return each number divided by a width, rounded down."""
     if isinstance(starts, Evenly):
         common = math.lcm(starts.first.denominator, starts.step.denominator, size.denominator)
         a, b, c = (int(x * common) for x in (starts.first, starts.step, size))
@@ -211,11 +211,11 @@ def _multiples(starts: Sequence[Fraction], size: Fraction) -> "np.ndarray[tuple[
 
 @dataclass(frozen=True)
 class OrderedBins(Singles):
-    """Half-open cells of one width."""
+    """Half-open bins of one width."""
 
     step: Fraction = Fraction(1)
     example: str = "0,20000,50000"
-    closed: ClassVar[bool] = True  # the last one holds its end
+    closed: ClassVar[bool] = True  # the last bin includes its upper end
     grain: ClassVar[Fraction] = Fraction(0)
 
     @property
@@ -231,7 +231,7 @@ class OrderedBins(Singles):
         return f"{number_text(low)}+" if high is None else f"{number_text(low)} to {number_text(high)}"
 
     def require_end(self, edge: Fraction) -> None:
-        """An edge inside a cell would leave open where the cell's records belong."""
+        """Raise QueryError for an edge inside a bin, on either side of which its records could lie."""
         low = self.starts[0]
         if self.cuts(edge):
             below = low + (edge - low) // self.step * self.step
@@ -243,11 +243,11 @@ class OrderedBins(Singles):
 
     @property
     def size(self) -> str:
-        """How wide a cell is, in words."""
+        """The width of a bin, in words."""
         return number_text(self.step)
 
     def cuts(self, edge: Fraction) -> bool:
-        """Whether an edge lies inside a cell."""
+        """Return whether an edge lies inside a bin."""
         low = self.starts[0]
         return low < edge < self.starts[-1] + self.step and (edge - low) % self.step != 0
 
@@ -260,7 +260,7 @@ class OrderedBins(Singles):
         return [k for k, v in enumerate(self.starts) if first <= v and v + self.step <= last]
 
     def compared(self, sign: str, end: End) -> Sequence[int]:
-        """A cell holds its lower end: from there on, or below it; above it, or up to it, would cut the cell in two."""
+        """Compare with the lower end of a bin, which belongs to it: `>=` and `<` are valid, `>` and `<=` cut a bin."""
         at = self.read(end)
         low, high = self.starts[0], self.starts[-1] + self.step
         upwards = sign in (">", ">=")
@@ -285,7 +285,7 @@ class OrderedBins(Singles):
         return number_text(at)
 
     def steps(self, width: str) -> tuple[Places, list[str]]:
-        """From one multiple of the width to the next; it must not cut cells."""
+        """Return groups from one multiple of the width to the next, which must not cut bins."""
         size = self._width(width)
         for key in np.unique(_multiples(self.starts, size)):
             self.require_end((int(key) + 1) * size)
@@ -294,10 +294,10 @@ class OrderedBins(Singles):
 
 @dataclass(frozen=True)
 class SideOfGrid(OrderedBins):
-    """The steps of one side of a grid, in which several cells lie each.
+    """The steps of one side of a grid; each contains several grid cells.
 
-    Their ends need not be decimal numbers.  Coordinates are compared with them in float64, so that a number which is
-    the same as an end there says exactly what the end says, and is how people write it.
+    Their ends need not be decimal numbers.  Coordinates are compared with them in float64, so a number that equals an
+    end in float64 stands for that end, and is used to write it.
 
     >>> side = SideOfGrid("home.latitude", [Fraction(k, 3) for k in (0, 0, 1, 1, 2, 2)], step=Fraction(1, 3))
     >>> side.compared(">=", "0.6666666666666666"), side.range_words("0.3333333333333333", Fraction(1))
@@ -320,14 +320,14 @@ class SideOfGrid(OrderedBins):
         return f"{float_text(low)}+" if high is None else f"{float_text(low)} to {float_text(high)}"
 
     def range_words(self, low: End, high: End) -> str:
-        """Half open, but for the end of the box."""
+        """Describe a half-open range; the end of the box is included."""
         first, last = self.starts[0], self.starts[-1] + self.step
         at, to = (max(min(self.read(end), last), first) for end in (low, high))
         return f"{float_text(at)} to {'' if to == last else 'below '}{float_text(to)}"
 
 
 def float_text(at: Fraction) -> str:
-    """A number, or the fewest digits that are the same in float64.
+    """Return a decimal number exactly, and any other with the fewest digits that are equal in float64.
 
     >>> float_text(Fraction(1, 4)), float_text(Fraction(2, 3))
     ('0.25', '0.6666666666666666')
@@ -337,14 +337,14 @@ def float_text(at: Fraction) -> str:
 
 
 def rough_text(size: Fraction) -> str:
-    """A number, or three digits of it."""
+    """Return a decimal number exactly, and any other with three digits."""
     text = number_text(size)
     return digits(float(size)) if "/" in text else text
 
 
 @dataclass(frozen=True)
 class Clock(OrderedBins):
-    """Times of day in half-open cells, in hours since midnight."""
+    """Times of day in half-open bins, in hours since midnight."""
 
     example: str = "0,6,12,18"
     closed: ClassVar[bool] = False
@@ -373,7 +373,7 @@ class Clock(OrderedBins):
 
 
 def clock_text(hours: Fraction) -> str:
-    """A time of day, with seconds where it has some.
+    """Return the text of a time of day, with seconds only if they are not 0.
 
     >>> clock_text(Fraction(33, 4)), clock_text(Fraction(24))
     ('08:15', '24:00')

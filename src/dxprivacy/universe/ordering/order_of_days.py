@@ -1,4 +1,4 @@
-"""The order of days: points in time that are grouped by the calendar, too."""
+"""The order of days, which can also be grouped by the calendar."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 @dataclass(frozen=True)
 class OrderOfDays(Scale):
-    """Days, or periods of them, at their first day; all counted in days from the first one.
+    """Days, or periods at their first day, with positions in days from the first day of the range.
 
     >>> OrderOfDays("visit", Periods(date(2026, 1, 30), date(2026, 2, 1))).steps("month")
     ([0, 0, 1], ['2026-01', '2026-02'])
@@ -56,20 +56,20 @@ class OrderOfDays(Scale):
         return self._from_first(self._span(written)[0])
 
     def ends(self, low: End, high: End) -> tuple[Fraction, Fraction]:
-        """From the first day of the first to the last day of the last."""
+        """Return the positions of the first day of `low` and of the last day of `high`."""
         return self._from_first(self._span(low)[0]), self._from_first(self._span(high)[1])
 
     def _from_first(self, day: date) -> Fraction:
         return Fraction((day - self.periods.first).days)
 
     def _span(self, written: End) -> tuple[date, date]:
-        """The first and the last day of what was written: a day, a month or a year."""
+        """Return the first and the last day of a day, month or year."""
         year = isinstance(written, Fraction) and written.denominator == 1 and 1000 <= written <= 9999
         found = days_named(str(written) if year or isinstance(written, Name) else written)
         if found is None:
             shown = number_text(written) if isinstance(written, Fraction) else str(written)[:40]
             raise QueryError(
-                f"{self.name} holds dates; {shown!r} is none", hints=[f"{self.name}=2026-01-01..2026-03-31"]
+                f"{self.name} holds dates; {shown!r} is not a date", hints=[f"{self.name}=2026-01-01..2026-03-31"]
             )
         return found
 
@@ -82,7 +82,7 @@ class OrderOfDays(Scale):
             return f"{self._named(self._day(low))}+"
         first = max(self._day(low), self.periods.first)
         last = min(self._day(high - 1), self.periods.last)
-        if last < first:  # a group in which nothing is
+        if last < first:  # an empty group
             return first.isoformat()
         return self.periods.words(self.periods.place(first), self.periods.place(last))
 
@@ -90,14 +90,14 @@ class OrderOfDays(Scale):
         return self.periods.first + timedelta(days=int(at))
 
     def _named(self, day: date) -> str:
-        """A first day as its period is called: a day, a month or a year."""
+        """Return the label of the period that starts on a day: a day, a month or a year."""
         months = self.periods.step.months
         if not months or day.day != 1:
             return day.isoformat()
         return f"{day:%Y}".zfill(4) if months % 12 == 0 and day.month == 1 else day.isoformat()[:7]
 
     def require_end(self, edge: Fraction) -> None:
-        """An edge inside a period would leave open where its records belong."""
+        """Raise QueryError for an edge inside a period, on either side of which its records could lie."""
         day, periods = self._day(edge), self.periods
         place = periods.place(day)
         if place < periods.listed and periods.start(place) != day:
@@ -127,7 +127,7 @@ class OrderOfDays(Scale):
         return periods.touched(first, last)
 
     def compared(self, sign: str, end: End) -> Sequence[int]:
-        """Of a month or year before its first day, or after its last one."""
+        """Compare with a day, month or year: before its first day, or after its last one."""
         first, last = (day.toordinal() for day in self._span(end))
         periods = self.periods
         if sign in (">", ">="):
@@ -137,7 +137,7 @@ class OrderOfDays(Scale):
         return [] if stop < periods.first.toordinal() else self.inside(periods.first, date.fromordinal(stop))
 
     def steps(self, width: str) -> tuple[Places, list[str]]:
-        """Calendar weeks, months, quarters, years, decades, days of the week, or so many periods from the first one."""
+        """Return groups by the calendar (`week`, …, `decade`, `weekday`), or of a number of consecutive periods."""
         listed, periods = self.periods.listed, self.periods
         if width in CALENDAR:
             return self._by_calendar(width)
@@ -151,7 +151,7 @@ class OrderOfDays(Scale):
         return np.arange(listed, dtype=np.int64) // size, labels
 
     def _by_calendar(self, width: str) -> tuple[Places, list[str]]:
-        """No period may lie in two groups; a week of days of the week has all of them."""
+        """Return groups by the calendar; raise QueryError if a period of several days does not lie in one group."""
         key, periods = CALENDAR[width], self.periods
         keys = [key(periods.start(k)) for k in range(periods.listed)]
         if periods.step != DAY:

@@ -1,6 +1,7 @@
-"""The order of named values: what groups, edges and ranges of `never`, `rarely`, `often` mean.
+"""The order of named values such as `never`, `rarely`, `often`, and labels for groups of neighbors.
 
-Values stand at their ranks 0, 1, 2, …, whatever their distances are; groups are called by the names at their ends.
+The positions of values are their ranks 0, 1, 2, …, whatever their distances; groups are labeled by the names at their
+ends.
 """
 
 import math
@@ -18,14 +19,14 @@ from dxprivacy.exact.answer_grid import Evenly
 from dxprivacy.exact.rounding import exact, number_text
 from dxprivacy.universe.ordering.order import End, Places, Scale
 
-# -- Neighboring values of an ordered attribute taken together: where groups start, and what ranges are called ---------
+# -- Groups of neighboring values of an ordered attribute: their starts and labels -------------------------------------
 
 
 Span = tuple[Fraction, Fraction]
 
 
 def range_words(wanted: Span, span: Span, *, clamp: bool, half_open: bool = False) -> str:
-    """`0 to below 2`; the last cell holds its end too, and with `clamp` all beyond: `8 or more`."""
+    """Describe a range: `0 to below 2`; the last bin includes its end, and with `clamp` all beyond: `8 or more`."""
     low, high = (max(min(end, span[1]), span[0]) for end in wanted)
     last, below = high >= span[1], "below " if half_open else ""
     if clamp and last:
@@ -38,13 +39,13 @@ def range_words(wanted: Span, span: Span, *, clamp: bool, half_open: bool = Fals
 
 
 def round_starts(low: float, step: float, n: int, most: int) -> list[int]:
-    """Where at most so many groups start, at round numbers; nothing where none are round enough.
+    """Return the starts of at most `most` groups at round numbers; an empty list if no round width fits.
 
     >>> round_starts(0.0, 1.0, 101, 11)
     [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
     """
     for size in _round_sizes(n * step / most):
-        # Rounded to whole steps of the attribute: a cell of its grid is never cut.
+        # Rounded to whole steps of the attribute, so that no bin is cut.
         span = range(math.floor(low / size), math.ceil((low + n * step) / size) + 1)
         edges = {math.ceil((k * size - low) / step - 1e-9) for k in span}
         starts = sorted({0, *(e for e in edges if 0 < e < n)})
@@ -54,13 +55,13 @@ def round_starts(low: float, step: float, n: int, most: int) -> list[int]:
 
 
 def _round_sizes(least: float) -> list[float]:
-    """Round numbers, from the first that is large enough."""
+    """Return increasing round numbers, starting with the first that is at least `least`."""
     power = 10.0 ** math.floor(math.log10(least))
     return [m * power for m in (1, 2, 5, 10, 20, 50, 100) if m * power >= least * (1 - 1e-9)]
 
 
 def calendar_starts(days: list[date], most: int) -> list[int]:
-    """By months, quarters or years, the finest that fits; nothing where even years are too many."""
+    """Return the starts of groups by months, quarters or years, the finest that fits; an empty list if none does."""
     for months in (1, 3, 12):
         keys = [(12 * d.year + d.month - 1) // months for d in days]
         starts = [k for k, key in enumerate(keys) if not k or key != keys[k - 1]]
@@ -70,7 +71,7 @@ def calendar_starts(days: list[date], most: int) -> list[int]:
 
 
 def days_words(a: date, b: date) -> str:
-    """A month, a quarter, a year, or from one month to another.
+    """Return a label for a range of days: a month, a quarter, a year, or from one month to another.
 
     >>> days_words(date(2026, 1, 1), date(2026, 3, 31))
     '2026 Q1'
@@ -83,7 +84,7 @@ def days_words(a: date, b: date) -> str:
 
 
 def short_number(x: float) -> str:
-    """A number in few characters.
+    """Return a number in few characters.
 
     >>> short_number(20000.0)
     '20k'
@@ -98,7 +99,7 @@ def short_number(x: float) -> str:
 
 
 def from_to(first: str, last: str) -> str:
-    """What the values from one name to another are called.
+    """Return the label of the values from one name to another.
 
     >>> from_to("never", "often"), from_to("never", "never")
     ('never to often', 'never')
@@ -132,7 +133,7 @@ class Ranks(Scale):
 
     @cached_property
     def _rank_of_number(self) -> dict[Fraction, list[int]]:
-        """The values that are numbers, however they are written."""
+        """The ranks of values that are numbers, by number."""
         found: dict[Fraction, list[int]] = {}
         for k, value in enumerate(self.values):
             try:
@@ -142,7 +143,7 @@ class Ranks(Scale):
         return found
 
     def read(self, written: End) -> Fraction:
-        """The rank of a name; a number stands for the value that is written so, or else for the only one that is it."""
+        """Return the rank of a name; a number stands for the value with this text, or the only one with this number."""
         text = number_text(written) if isinstance(written, Fraction) else str(written)
         rank = self._rank.get(text)
         if rank is None and isinstance(written, Fraction) and len(alike := self._rank_of_number.get(written, [])) == 1:
@@ -158,12 +159,12 @@ class Ranks(Scale):
         return from_to(self.values[int(low)], self.values[-1 if high is None else int(high) - 1])
 
     def inside(self, low: End, high: End) -> Sequence[int]:
-        """The two and all between them, whichever comes first."""
+        """Return the two values and all between them, in either order."""
         first, last = sorted((self.read(low), self.read(high)))
         return range(int(first), int(last) + 1)
 
     def steps(self, width: str) -> tuple[Places, list[str]]:
-        """So many neighbors together, from the first one on."""
+        """Return groups of a number of neighbors, from the first value on."""
         size = int(width) if re.fullmatch("[0-9]{1,9}", width) else 0
         if size < 1:
             raise QueryError(

@@ -1,8 +1,8 @@
-"""Days taken together by the calendar: steps of so many days or months, and the periods that a range falls into.
+"""Calendar periods: steps of several days or months, and the periods into which they divide a range of days.
 
-Periods follow one another from the first day on, so that every day of the range lies in exactly one; the last one may
-be cut short by the end of the range.  Months and years have no fixed length in days: periods of months are
-counted in months, and never measured against days.
+Periods follow one another from the first day on, so every day of the range lies in exactly one.  The end of the range
+may cut the last one short.  Months and years have no fixed length in days: periods of months are counted in months and
+never compared with days.
 """
 
 import re
@@ -13,11 +13,11 @@ from functools import cached_property
 from dxprivacy.errors import PolicyError
 from dxprivacy.universe.reading.text_formats import as_date
 
-# -- Time zones by their names, as Python's `zoneinfo` knows them ------------------------------------------------------
+# -- Time zones by their names in Python's `zoneinfo` ------------------------------------------------------------------
 
 
 def zone_of(timezone: str) -> tzinfo:
-    """The zone in which instants are read."""
+    """Return the zone in which instants are read; UTC if none is declared."""
     if not timezone:
         return UTC
     from zoneinfo import ZoneInfo
@@ -26,7 +26,7 @@ def zone_of(timezone: str) -> tzinfo:
 
 
 def require_zone(name: str, zone: str) -> None:
-    """Refuse an attribute whose time zone is not known."""
+    """Raise PolicyError if a time zone is not known."""
     import zoneinfo
 
     try:
@@ -39,24 +39,24 @@ def require_zone(name: str, zone: str) -> None:
         ) from None
 
 
-# -- Days taken together by the calendar -------------------------------------------------------------------------------
+# -- Steps and periods -------------------------------------------------------------------------------------------------
 
 
 _UNITS = {"day": (1, 0), "week": (7, 0), "month": (0, 1), "quarter": (0, 3), "year": (0, 12), "decade": (0, 120)}
-_MOST = 10**6  # more than there are days or months in the years 1 to 9999 would be one period anyway
+_MOST = 10**6  # larger steps would give a single period: there are fewer months in the years 1 to 9999
 _LAST_MONTH = 9999 * 12 + 11
 
 
 @dataclass(frozen=True)
 class Step:
-    """So many days, or so many months."""
+    """A length of a number of days, or a number of months."""
 
     days: int = 0
     months: int = 0
 
     @classmethod
     def of(cls, written: str) -> "Step":
-        """From "1 month", "2 weeks" or "10 years".
+        """Parse a step such as "1 month", "2 weeks" or "10 years".
 
         >>> Step.of("1 year"), Step.of("2 weeks")
         (Step(days=0, months=12), Step(days=14, months=0))
@@ -77,17 +77,17 @@ class Step:
 
     @property
     def size(self) -> int:
-        """How many days or months it has."""
+        """The number of days or months."""
         return self.days or self.months
 
     @property
     def unit(self) -> str:
-        """In what it is counted."""
+        """The unit in which it is counted: `days` or `months`."""
         return "months" if self.months else "days"
 
     @property
     def plural(self) -> str:
-        """What neighboring steps are called."""
+        """The plural noun for steps of this length."""
         for size, word in ((12, "years"), (1, "months")) if self.months else ((7, "weeks"), (1, "days")):
             if self.size == size:
                 return word
@@ -121,7 +121,7 @@ class Periods:
 
     @cached_property
     def listed(self) -> int:
-        """How many there are."""
+        """The number of periods."""
         return self._count(self.last) + 1
 
     def _count(self, day: date) -> int:
@@ -130,26 +130,26 @@ class Periods:
         return (month_number(day) - month_number(self.first)) // self.step.months
 
     def start(self, index: int) -> date:
-        """The first day of a period."""
+        """Return the first day of a period."""
         if self.step.days:
             return self.first + timedelta(days=int(index) * self.step.days)
         return first_of_month(month_number(self.first) + int(index) * self.step.months)
 
     def end(self, index: int) -> date:
-        """The last day of a period."""
+        """Return the last day of a period."""
         return self.last if index >= self.listed - 1 else self.start(index + 1) - timedelta(days=1)
 
     def place(self, day: date) -> int:
-        """The period of a day; `listed` where it has none."""
+        """Return the period of a day; `listed` if it is outside the range."""
         return self._count(day) if self.first <= day <= self.last else self.listed
 
     def touched(self, first: date, last: date) -> range:
-        """The periods that hold some of these days."""
+        """Return the periods that contain some of these days."""
         first, last = max(first, self.first), min(last, self.last)
         return range(self._count(first), self._count(last) + 1) if first <= last else range(0)
 
     def cut(self, first: date, last: date) -> date | None:
-        """Where a range of days cuts a period in two: one of its ends; None where it does not."""
+        """Return an end of a range of days that cuts a period in two; None if neither does."""
         found = self.touched(first, last)
         if not found:
             return None
@@ -158,11 +158,11 @@ class Periods:
         return last if self.end(found[-1]) > last else None
 
     def label(self, index: int) -> str:
-        """One period: a day by itself, several by their first one, months and years by their names."""
+        """Return the label of a period: its first day, or the name of a month or year."""
         return self.start(index).isoformat() if self.step.days else self.words(index, index)
 
     def words(self, first: int, last: int) -> str:
-        """From one period to another, both included."""
+        """Return the label of the periods from one to another, both included."""
         if self.step.days:
             return _from_to(self.start(first).isoformat(), self.end(last).isoformat())
         a = month_number(self.start(first))
@@ -172,7 +172,7 @@ class Periods:
         return _from_to(*(f"{m // 12:04}-{m % 12 + 1:02}" for m in (a, min(b, month_number(self.last)))))
 
     def find(self, written: str) -> range | None:
-        """The periods that a text names: a day, a month, a year, or from one to another."""
+        """Return the periods that a text names: a day, a month, a year, or from one to another; else None."""
         parts = written.split("–")
         spans = [days_named(part) for part in parts]
         if len(parts) > 2 or spans[0] is None or spans[-1] is None:
@@ -183,17 +183,17 @@ class Periods:
 
 
 def month_number(day: date) -> int:
-    """Months since the year 0."""
+    """Return the number of months since the year 0."""
     return 12 * day.year + day.month - 1
 
 
 def first_of_month(number: int) -> date:
-    """The first day of a month."""
+    """Return the first day of a month, given by its number."""
     return date(number // 12, number % 12 + 1, 1)
 
 
 def days_named(written: object) -> tuple[date, date] | None:
-    """The first and the last day of what a text names: a day, a month or a year; None for anything else.
+    """Return the first and the last day of a day, month or year given as text; None for anything else.
 
     >>> days_named("2024-02")[1].isoformat(), days_named("2026")[0].isoformat(), days_named("Feb")
     ('2024-02-29', '2026-01-01', None)

@@ -1,8 +1,9 @@
-"""How an entry of a data column is read: the few ways that every engine knows.
+"""Codecs: the ways of reading an entry of a data column, each implemented by every engine.
 
-A kind of attribute names one of them (`Attribute.codec`), with its numbers; where an entry is *placed* is the index of
-its value, and what has no place is `other`.  The set is closed, so that an engine can be complete: a new kind chooses a
-way that is here, and is read by all engines at once; a new way is a new class here and a new line in each engine.
+A kind of attribute selects a codec with its parameters (`Attribute.codec`).  The *place* of an entry is the index of
+its value; an entry without a place is `other`.  The set of codecs is closed, so that engines can be complete: a new
+kind of attribute uses an existing codec and works in all engines; a new codec needs a class here and a case in each
+engine.
 """
 
 import math
@@ -21,7 +22,7 @@ from dxprivacy.universe.reading.text_formats import Written
 
 @dataclass(frozen=True)
 class ListedTexts:
-    """The text must be listed, as written or as `spelling` says; numbers stand for their shortest text (1.0 is `1`)."""
+    """Texts of a list, exact or up to `spelling`; a number stands for its shortest text (1.0 is `1`)."""
 
     texts: tuple[str, ...]
     spelling: Spelling = EXACT
@@ -34,13 +35,13 @@ class ListedTexts:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The place of every text that is looked up: the listed ones and their aliases, trimmed and folded."""
+        """The place of every text that is looked up: listed texts and their aliases, trimmed and case-folded."""
         return self.spelling.places("it", self.texts)
 
 
 @dataclass(frozen=True)
 class WholeNumbers:
-    """Whole numbers from `low` to `high`; with `clamp` those outside count as the nearest end."""
+    """Integers from `low` to `high`; with `clamp`, those outside count as the nearest end."""
 
     low: int
     high: int
@@ -56,9 +57,9 @@ class WholeNumbers:
 
 @dataclass(frozen=True)
 class NumbersInBins:
-    """Numbers, rounded to float64 and compared with the ends of half-open cells, rounded likewise.
+    """Numbers, rounded to float64 and compared with the edges of half-open bins, rounded in the same way.
 
-    The upper end belongs to the last cell; with `clamp` numbers outside count as the nearest end.
+    The upper end belongs to the last bin; with `clamp`, numbers outside count as the nearest end.
     """
 
     low: Fraction
@@ -74,12 +75,12 @@ class NumbersInBins:
         return int((self.high - self.low) / self.step)
 
     def start(self, index: int) -> Fraction:
-        """Where a cell starts."""
+        """Return the lower end of a bin."""
         return self.low + index * self.step
 
     @cached_property
     def grid(self) -> tuple[int, int, int]:
-        """Whole numbers (a, b, c): cell k starts at (a + k b) / c, in float64 one correctly rounded division."""
+        """Integers (a, b, c): bin k starts at (a + k b) / c, in float64 one correctly rounded division."""
         common = math.lcm(self.low.denominator, self.step.denominator)
         return int(self.low * common), int(self.step * common), common
 
@@ -91,12 +92,12 @@ class NumbersInBins:
 
     @cached_property
     def edges(self) -> tuple[float, ...]:
-        """The ends of the cells as float64 numbers, one more than there are cells."""
+        """The bin edges as float64 numbers, one more than there are bins."""
         start, width, common = self.grid
         return tuple((start + k * width) / common for k in range(self.listed + 1))
 
     def place(self, number: float) -> int:
-        """The cell of a number; `listed` where it has none."""
+        """Return the bin of a number; `listed` if it is in none."""
         if not math.isfinite(number):
             return self.listed
         if self.clamp:
@@ -106,7 +107,7 @@ class NumbersInBins:
         return min(bisect_right(self.edges, number) - 1, self.listed - 1)
 
     def place_exactly(self, number: Fraction) -> int:
-        """The same without rounding to float64, which keeps the order of numbers."""
+        """Return the bin of a number without rounding to float64 (rounding preserves order, so results agree)."""
         if self.clamp:
             number = min(max(number, self.low), self.high)
         if not self.low <= number <= self.high:
@@ -116,8 +117,10 @@ class NumbersInBins:
 
 @dataclass(frozen=True)
 class Days:
-    """Days from `first` to `last`, in periods of the calendar; a point in time counts as its day, an instant as its day
-    in the time zone; with `clamp` days outside count as the nearest end.
+    """Days from `first` to `last`, in calendar periods.
+
+    A point in time counts as its day, an instant as its day in the time zone.  With `clamp`, days outside count as the
+    nearest end.
     """
 
     first: date
@@ -130,7 +133,7 @@ class Days:
 
     @cached_property
     def periods(self) -> Periods:
-        """What the days are taken together to."""
+        """The periods into which the days are grouped."""
         return Periods(self.first, self.last, self.step)
 
     @property
@@ -139,30 +142,30 @@ class Days:
         return self.periods.listed
 
     def day(self, index: int) -> date:
-        """The first day at an index."""
+        """Return the first day at an index."""
         return self.periods.start(index)
 
     @property
     def known(self) -> tuple[date, date]:
-        """Which days count: those of the range, or with `clamp` all whose instants have a day in every time zone."""
+        """The first and last valid day: those of the range; with `clamp`, all days that exist in every time zone."""
         if not self.clamp:
             return self.first, self.last
         return min(self.first, date(1, 1, 3)), max(self.last, date(9999, 12, 29))
 
     def place(self, day: date) -> int:
-        """The place of a day; `listed` where it has none."""
+        """Return the place of a day; `listed` if it has none."""
         if self.clamp and self.known[0] <= day <= self.known[1]:
             day = min(max(day, self.first), self.last)
         return self.periods.place(day)
 
 
 KNOWN_DAYS = (date(1800, 1, 1), date(2199, 12, 31))
-"""Whose weekdays and times of day are read: time zones have so many rules that engines could not be told all."""
+"""The days whose weekdays and times of day are read; beyond them, engines would need too many time zone rules."""
 
 
 @dataclass(frozen=True)
 class DaysOfTheWeek:
-    """Monday to Sunday, of days and points in time of known years; an instant's as in the time zone."""
+    """Days of the week, Monday to Sunday, of days and points in time of known years; instants in the time zone."""
 
     timezone: str = ""
     format: Written = ""
@@ -171,16 +174,16 @@ class DaysOfTheWeek:
 
     @cached_property
     def days(self) -> Days:
-        """How the days themselves are read."""
+        """The codec of the days themselves."""
         return Days(*KNOWN_DAYS, self.timezone, self.format)
 
 
 @dataclass(frozen=True)
 class TimesOfDay:
-    """Times of day from `low` to below `high`, in half-open cells, all in seconds since midnight.
+    """Times of day from `low` to below `high`, in half-open bins, all in seconds since midnight.
 
-    A point in time of a known year counts as what the clock shows, an instant as what it shows in the time zone.  Where
-    cells are made of whole hours, a whole number is an hour.
+    A point in time of a known year counts by its clock time, an instant by the clock time in the time zone.  If all
+    bins consist of whole hours, an integer is an hour.
     """
 
     low: int
@@ -197,27 +200,28 @@ class TimesOfDay:
 
     @property
     def whole_hours(self) -> bool:
-        """Whether an hour by its number tells the cell."""
+        """Whether the number of an hour determines the bin."""
         return self.low % 3600 == 0 and self.step % 3600 == 0
 
     @cached_property
     def days(self) -> Days:
-        """In which days points in time count."""
+        """The codec of the days on which points in time are valid."""
         return Days(*KNOWN_DAYS, self.timezone)
 
     def place(self, seconds: int) -> int:
-        """The place of a time; `listed` where it has none."""
+        """Return the place of a time; `listed` if it has none."""
         return (seconds - self.low) // self.step if self.low <= seconds < self.high else self.listed
 
 
 NOWHERE = 0x7FF8 << 48
-"""What stands for no number among the bits of numbers: those of NaN."""
+"""The bits of NaN, which stand for an entry that is not a number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """What decides which place a row's coordinates find: the places, on the Earth or in a plane, and how far away they
-    may be (in kilometers on the Earth).
+    """The places among which a row's coordinates select the nearest, on the Earth or in a plane.
+
+    Places farther away than `reach` (in kilometers on the Earth) do not count.
     """
 
     coordinates: Floats
@@ -227,10 +231,10 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One of two numbers that together find the nearest of some places; `along` are the numbers of these places.
+    """One of the two coordinates that select the nearest place; `along` are the coordinates of the places.
 
-    A number alone has no place: what is read are the 64 bits of its float64, or `NOWHERE`; no larger in size than
-    `most`.
+    A single coordinate has no place.  It is read as the 64 bits of its float64, or as `NOWHERE` if it is not a number
+    or larger than `most` in size.
     """
 
     along: tuple[float, ...]

@@ -1,13 +1,13 @@
-"""Other ways of writing a listed value that count as it: blanks around it, capitals, and names that are declared.
+"""Accepted spellings of a listed value: surrounding blanks, upper and lower case, and declared aliases.
 
-Each is a function of the entry alone, said exactly, so that every engine can do the same:
+Each is an exactly defined function of the entry alone, so that all engines agree:
 
 - *trim*: blanks at the ends do not count: spaces, tabs and no-break spaces (U+00A0, U+202F);
-- *fold case*: capital and small letters are the same, letter by letter: those of the Latin, Greek, Cyrillic and
-  Armenian alphabets in the blocks below, whose pairs Unicode never changes.  A letter stays one letter: ß is no ss;
+- *fold case*: upper and lower case letters are equal, letter by letter, for the Latin, Greek, Cyrillic and Armenian
+  alphabets in the blocks below, whose case pairs Unicode never changes.  A letter stays one letter: ß is not ss;
 - *aliases*: further texts for a value, themselves trimmed and folded.
 
-An entry is trimmed, then folded, then looked up among the listed values and aliases, folded likewise.
+An entry is trimmed, then folded, then looked up among the listed values and aliases, folded in the same way.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,14 +18,14 @@ from typing import Any
 from dxprivacy.errors import PolicyError
 
 BLANKS = " \t\u00a0\u202f"
-"""What `trim` leaves out at both ends."""
+"""The characters that `trim` removes at both ends."""
 
 _BLOCKS = ((0x0041, 0x024F), (0x0370, 0x03FF), (0x0400, 0x052F), (0x0531, 0x0587), (0x1E00, 0x1FFF))
 
 
 @cache
 def folding() -> Mapping[int, str]:
-    """Each letter that folding changes, and the small one that it becomes.
+    """Return each letter that folding changes, with the lower case letter that replaces it.
 
     >>> [chr(c) for c in folding() if folding()[c] == "s"], folding()[ord("Ö")], ord("ß") in folding()
     (['S', 'ſ'], 'ö', False)
@@ -37,18 +37,18 @@ def folding() -> Mapping[int, str]:
 
 @cache
 def _folded() -> frozenset[str]:
-    """The letters that others become."""
+    """Return the letters that replace others."""
     return frozenset(folding().values())
 
 
 def _small(letter: str) -> str:
-    """Unicode's simple case folding; what becomes several letters stays as it is."""
+    """Return Unicode's simple case folding of a letter; letters that would become several stay unchanged."""
     return next((form for form in (letter.casefold(), letter.lower()) if len(form) == 1), letter)
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """How else a listed value may be written; `aliases` are pairs (listed value, further text).
+    """The accepted spellings of listed values; `aliases` are pairs (listed value, further text).
 
     >>> read = Spelling(trim=True, fold_case=True, aliases=(("NJ", "New Jersey"),))
     >>> read.places("state", ["NJ", "NY"]), read.key(" new jersey ")
@@ -69,7 +69,7 @@ class Spelling:
 
     @property
     def brief(self) -> str:
-        """The same in few words, however many aliases there are."""
+        """A short description, which gives only the number of aliases."""
         flags = replace(self, aliases=())
         few = f"{len(self.aliases):,} alias{'es' if len(self.aliases) > 1 else ''}" if self.aliases else ""
         return ", ".join(filter(None, [str(flags), few]))
@@ -80,13 +80,13 @@ class Spelling:
         return self.trim or self.fold_case
 
     def key(self, text: str) -> str:
-        """What is looked up for an entry."""
+        """Return the text that is looked up for an entry."""
         if self.trim:
             text = text.strip(BLANKS)
         return text.translate(folding()) if self.fold_case else text
 
     def places(self, name: str, texts: Sequence[str]) -> dict[str, int]:
-        """The place of each text that is looked up; refuses an attribute of which two values are written alike."""
+        """Return the place of each text that is looked up; raise PolicyError if a text could mean two values."""
         listed = {text: k for k, text in enumerate(texts)}
         if not self:
             return listed
@@ -100,7 +100,7 @@ class Spelling:
             if at.setdefault(self.key(text), k) != k:
                 first = texts[at[self.key(text)]]
                 raise PolicyError(
-                    f"{name} lists {first[:60]!r} and {text[:60]!r}, which fold_case takes for the same",
+                    f"{name} lists {first[:60]!r} and {text[:60]!r}, which are the same under fold_case",
                     hints=["leave one of them out, or leave out fold_case"],
                 )
         for value, text in self.aliases:
@@ -116,7 +116,7 @@ class Spelling:
         return at
 
     def variants(self, keys: Iterable[str]) -> tuple[str, str]:
-        """The letters of some keys in all their other forms, and beside each the form that is looked up.
+        """Return all other forms of the letters of some keys, and in the same order the forms that are looked up.
 
         >>> Spelling(fold_case=True).variants(["sü"])
         ('SÜſ', 'süs')
@@ -128,11 +128,11 @@ class Spelling:
         return "".join(x for x, _ in pairs), "".join(small for _, small in pairs)
 
     def varies(self, text: str) -> bool:
-        """Whether a text may be written otherwise, but for aliases."""
+        """Return whether a text has other spellings, aliases not counted."""
         return self.trim or (self.fold_case and any(letter in _folded() for letter in self.key(text)))
 
     def spec(self) -> dict[str, Any]:
-        """What an attribute's spec says of it; nothing where entries count as they are written."""
+        """Return its part of an attribute's spec; empty for exact spelling."""
         named: dict[str, list[str]] = {}
         for value, text in self.aliases:
             named.setdefault(value, []).append(text)
@@ -141,10 +141,10 @@ class Spelling:
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> "Spelling":
-        """The inverse of `spec`, from the spec of an attribute."""
+        """Return the spelling from the spec of an attribute."""
         aliases = tuple((value, text) for value, texts in spec.get("aliases", ()) for text in texts)
         return cls(spec.get("trim", False), spec.get("fold_case", False), aliases)
 
 
 EXACT = Spelling()
-"""Exactly as listed."""
+"""Only the listed texts themselves are accepted."""

@@ -1,7 +1,7 @@
-"""How numbers and dates are written in text columns: declared in the policy, never guessed from the data.
+"""Formats of numbers and dates in text columns: declared in the policy, never guessed from the data.
 
-A format is a strict pattern, the same in Python and in SQL, so that each entry is read by itself and in the same way by
-every engine.  What does not match is `other`.
+A format is a strict pattern, the same in Python and in SQL, so that all engines read each entry in the same way.  An
+entry that does not match is `other`.
 """
 
 import re
@@ -14,11 +14,11 @@ from typing import TypeAlias
 from dxprivacy.errors import Hint, PolicyError
 
 Written: TypeAlias = str | tuple[str, ...]
-"""A format as a policy declares it; days and times may have several, of which the first that reads an entry counts."""
+"""A format as a policy declares it; days and times may have several, and the first that matches an entry counts."""
 ISO = "iso"
-"""The usual format of days and times by name, for lists: 2026-01-31, perhaps with a time, perhaps with its offset."""
+"""The name of the default format in lists: 2026-01-31, optionally with a time and its offset."""
 KNOWN_INSTANTS = (date(1, 1, 3), date(9999, 12, 29))
-"""The days in UTC of instants in text: those that have a day in every time zone."""
+"""The first and the last day (in UTC) of instants in text; all of them have a day in every time zone."""
 _OFFSET_HOURS, _OFFSET_MINUTES = "[01][0-9]|2[0-3]", "[0-5][0-9]"
 _ZONE = f"(?:[Zz]|[+-](?:{_OFFSET_HOURS})(?::?{_OFFSET_MINUTES})?)"
 
@@ -44,16 +44,16 @@ _ISO_INSTANT = (
 
 
 def _require_sound(written: str) -> None:
-    """No server takes a NUL."""
+    """Raise PolicyError for a NUL, which servers do not accept."""
     if "\0" in written:
         raise PolicyError("a format has no NUL in it", hints=['format = "%d.%m.%Y"'])
 
 
 def _patterns(written: str, pieces: dict[str, str], hints: list[Hint]) -> Iterator[tuple[str, str]]:
-    """The letter of each piece of a format (or nothing), and its pattern.
+    """Yield for each piece of a format its letter (or nothing) and its pattern.
 
-    Where digits follow digits, one piece alone may have fewer of them: %f, or else the first.  So a text can be read in
-    one way only; of several, engines do not take the same.
+    In a run of adjacent digits, only one piece may have fewer digits than its maximum: %f, or else the first.  So a
+    text has one reading only; if it had several, engines could choose different ones.
 
     >>> "".join(pattern for _, pattern in _patterns("%H%M:%S", {"H": "[01]?[0-9]", "M": "[0-5]?[0-9]", "S": "S"}, []))
     '[01]?[0-9][0-5][0-9]:S'
@@ -78,7 +78,7 @@ def _patterns(written: str, pieces: dict[str, str], hints: list[Hint]) -> Iterat
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """Which marks stand between thousands and before decimals.
+    """The separators of thousands and of decimals.
 
     >>> NumberFormat.of("1.234,5").plain(" -12.000,25 "), NumberFormat.of("").plain("1e3")
     ('-12000.25', '1e3')
@@ -90,7 +90,7 @@ class NumberFormat:
 
     @classmethod
     def of(cls, sample: Written) -> "NumberFormat":
-        """From the number 1234.5 as the data would write it; nothing means 1234.5, also with an exponent."""
+        """Parse the number 1234.5 as the data write it; the empty text means 1234.5, and allows exponents."""
         if not isinstance(sample, str):
             raise PolicyError("numbers have one format, not a list", hints=['format = "1.234,5"'])
         if not sample:
@@ -106,7 +106,7 @@ class NumberFormat:
 
     @property
     def pattern(self) -> str:
-        """What a number looks like."""
+        """The regular expression of a number."""
         mark = re.escape(self.thousands)
         digits = f"(?:[0-9]{{1,3}}(?:{mark}[0-9]{{3}})+|[0-9]+)" if self.thousands else "[0-9]+"
         decimal = re.escape(self.decimal)
@@ -114,7 +114,7 @@ class NumberFormat:
         return rf"[ \t]*[+-]?(?:{digits}(?:{decimal}[0-9]*)?|{decimal}[0-9]+){exponent}[ \t]*"
 
     def plain(self, text: str) -> str | None:
-        """The number with a point before its decimals and nothing between its thousands; None if it is none."""
+        """Return a number with a decimal point and without thousands separators; None if the text is not a number."""
         if not re.fullmatch(self.pattern, text):
             return None
         return text.strip(" \t").replace(self.thousands, "").replace(self.decimal, ".")
@@ -122,7 +122,7 @@ class NumberFormat:
 
 @dataclass(frozen=True)
 class DateFormat:
-    """A pattern with three groups, and which of them are year, month and day (counted from 1).
+    """A pattern with three groups, and the numbers of the groups for year, month and day (from 1).
 
     >>> DateFormat.of("%d.%m.%Y").read("3.1.2026"), DateFormat.of("").read("2026-01-03T10:00")
     (datetime.date(2026, 1, 3), datetime.date(2026, 1, 3))
@@ -135,7 +135,7 @@ class DateFormat:
 
     @classmethod
     def of(cls, written: str) -> "DateFormat":
-        """From a format such as %d.%m.%Y; nothing means 2026-01-31, also with a time behind it."""
+        """Parse a format such as %d.%m.%Y; the empty text means 2026-01-31, optionally followed by a time."""
         if written in ("", ISO):
             return cls()
         hints = [("%Y %m %d", "year, month, day"), ("%H %M %S %f %z", "a time and its offset, which are left out")]
@@ -149,7 +149,7 @@ class DateFormat:
         return cls(rf"[ \t]*{pattern}[ \t]*", *(order.index(x) + 1 for x in "Ymd"))
 
     def read(self, text: str) -> date | None:
-        """The day that a text names; None if it names none."""
+        """Return the day that a text names; None if it does not name one."""
         match = re.fullmatch(self.pattern, text)
         if match is None:
             return None
@@ -173,7 +173,7 @@ _PARTS = {"H": _HOUR, "M": "([0-5]?[0-9])", "S": "([0-5]?[0-9])"} | {
 
 @dataclass(frozen=True)
 class TimeFormat:
-    """A pattern for times of day, and which of its groups are hour, minute and second (counted from 1; 0 for none).
+    """A pattern for times of day, and the numbers of its groups for hour, minute and second (from 1; 0 for none).
 
     >>> [TimeFormat.of("").read(x) for x in ("08:15", "2026-01-31T10:00:01Z", "24:00", "8")]
     [29700, 36001, None, None]
@@ -188,9 +188,9 @@ class TimeFormat:
 
     @classmethod
     def of(cls, written: str, *, whole_hours: bool = False, zone: bool = True) -> "TimeFormat":
-        """From a format such as %H.%M; nothing means 08:15, also with seconds and behind a date.
+        """Parse a format such as %H.%M; the empty text means 08:15, optionally with seconds and after a date.
 
-        `whole_hours` takes 8 for an hour, if nothing else is declared; `zone` an offset behind the time, left out.
+        In the default format, `whole_hours` also reads 8 as an hour, and `zone` accepts and ignores an offset.
         """
         if written in ("", ISO):
             clock = _CLOCK if zone else _CLOCK_WITHOUT_ZONE
@@ -207,7 +207,7 @@ class TimeFormat:
         return cls(rf"[ \t]*{pattern}[ \t]*", *(order.find(x) + 1 for x in "HMS"))
 
     def read(self, text: str) -> int | None:
-        """The seconds since midnight that a text names; None if it names no time."""
+        """Return the seconds since midnight of a time of day; None if the text is not one."""
         match = re.fullmatch(self.pattern, text)
         if match is None:
             return None
@@ -217,7 +217,7 @@ class TimeFormat:
 
 @dataclass(frozen=True)
 class Instant:
-    """A pattern for a day, a time and its offset from UTC, in pieces: the letter of each (or nothing), and its pattern.
+    """A pattern for a day, a time and its offset from UTC, as pieces: a letter (or nothing) and a pattern each.
 
     >>> iso = Instant(_ISO_INSTANT)
     >>> iso.read("2026-01-31T23:30:00-05:00").isoformat(), iso.read("2026-01-31T23:30")
@@ -228,7 +228,7 @@ class Instant:
 
     @classmethod
     def of(cls, written: str) -> "Instant":
-        """From a format with %z; it needs a day and a time, or no other zone could be told."""
+        """Parse a format with %z; it needs a day and a time, because the conversion to another zone does."""
         if written in ("", ISO):
             return cls(_ISO_INSTANT)
         pieces = tuple(_patterns(written, _OF_INSTANTS, [("%Y %m %d %H %M %S %f %z", "a day, a time, its offset")]))
@@ -241,19 +241,19 @@ class Instant:
         return cls(pieces)
 
     def pattern(self, letters: str = "", zone: str = _ZONE) -> str:
-        """The pattern of a whole text, with groups around some pieces; `zone` stands for the offset."""
+        """Return the pattern of a whole text, with groups around some pieces; `zone` is the pattern of the offset."""
         told = ((letter, zone if letter == "z" else piece) for letter, piece in self.pieces)
         body = "".join(f"({piece})" if letter and letter in letters else piece for letter, piece in told)
         return rf"[ \t]*{body}[ \t]*"
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """Which of three groups are year, month and day, counted from 1."""
+        """The numbers of the groups for year, month and day, from 1."""
         order = "".join(letter for letter, _ in self.pieces if letter in ("Y", "m", "d"))
         return order.index("Y") + 1, order.index("m") + 1, order.index("d") + 1
 
     def has(self, letter: str) -> bool:
-        """Whether a piece is there."""
+        """Return whether the format has a piece with this letter."""
         return any(letter == piece for piece, _ in self.pieces)
 
     @property
@@ -263,16 +263,16 @@ class Instant:
 
     @property
     def offset_hours(self) -> str:
-        """The pattern of a text with an offset, whose hours are a group."""
+        """The pattern of a text, with a group for the hours of its offset."""
         return self.pattern(zone=f"[+-]({_OFFSET_HOURS})(?::?{_OFFSET_MINUTES})?")
 
     @property
     def offset_minutes(self) -> str:
-        """The same with its minutes, if it has some."""
+        """The pattern of a text whose offset has minutes, with a group for these."""
         return self.pattern(zone=f"[+-](?:{_OFFSET_HOURS}):?({_OFFSET_MINUTES})")
 
     def read(self, text: str) -> datetime | None:
-        """The instant that a text names, in UTC; None if it names none of a known day."""
+        """Return the instant that a text names, in UTC; None if it names none, or none of a known day."""
         if re.fullmatch(self.pattern(), text) is None:
             return None
 
@@ -292,9 +292,10 @@ class Instant:
 
 
 def date_formats(written: Written, *, zoned: bool) -> tuple[DateFormat | Instant, ...]:
-    """How entries of days are read: the first that reads one counts.
+    """Return the formats by which entries of days are read; the first that matches counts.
 
-    `zoned`: text with an offset is an instant, whose day depends on a time zone; else its offset is left out.
+    With `zoned`, a text with an offset is an instant, whose day depends on the time zone; otherwise offsets are
+    ignored.
     """
     out: list[DateFormat | Instant] = []
     for each in (written,) if isinstance(written, str) else written:
@@ -308,7 +309,7 @@ def date_formats(written: Written, *, zoned: bool) -> tuple[DateFormat | Instant
 
 
 def time_formats(written: Written, *, zoned: bool, whole_hours: bool = False) -> tuple[TimeFormat | Instant, ...]:
-    """The same for times of day."""
+    """Return the formats by which entries of times of day are read; the first that matches counts."""
     out: list[TimeFormat | Instant] = []
     for each in (written,) if isinstance(written, str) else written:
         if zoned and ("%z" in each or each in ("", ISO)):
@@ -319,7 +320,7 @@ def time_formats(written: Written, *, zoned: bool, whole_hours: bool = False) ->
 
 
 def settled(name: str, written: Written | Sequence[str], timezone: str) -> Written:
-    """A format or several, as an attribute holds them; refuses a time zone that would have no effect on any text."""
+    """Return formats as an attribute stores them; raise PolicyError for a time zone without effect on any format."""
     example = 'format = ["iso", "%d.%m.%Y"]'
     if isinstance(written, str):
         out: Written = written
@@ -335,15 +336,15 @@ def settled(name: str, written: Written | Sequence[str], timezone: str) -> Writt
             f"{name}: timezone has no effect on text in the format {each[0][:40]!r}, which has no offset",
             hints=[
                 (f'format = "{zoned}"', "if entries end in Z, +02:00 or +0200"),
-                ("no timezone", "if days and times are to be taken as they are written"),
-                ("no format", "if the column is no text"),
+                ("no timezone", "if days and times are to be read as they are written"),
+                ("no format", "if the column is not text"),
             ],
         )
     return out
 
 
 def hours_of(value: object) -> Fraction | None:
-    """A time of day such as 08:15 or 24:00 in hours; None for anything else.
+    """Return a time of day such as 08:15 or 24:00 in hours; None for anything else.
 
     >>> hours_of("08:15"), hours_of("24:00"), hours_of("8")
     (Fraction(33, 4), Fraction(24, 1), None)
@@ -356,7 +357,7 @@ def hours_of(value: object) -> Fraction | None:
 
 
 def as_date(value: object) -> date | None:
-    """A day from a date, a point in time or text such as 2026-01-31; None for anything else.
+    """Return the day of a date, a point in time or text such as 2026-01-31; None for anything else.
 
     >>> as_date("2026-01-31"), as_date("31.1.2026"), as_date("20260131")
     (datetime.date(2026, 1, 31), None, None)
