@@ -130,7 +130,9 @@ def test_a_recoding_holds_for_every_attribute_that_reads_the_column(tmp_path):
     (cost,) = spend(path, plain(tmp_path), "count by region", budget="100%")
     truth = Carried(cost, preimages(plain(tmp_path).universe, both.universe, both.recoded))
     assert max(truth.exact(i, j) for i, j in itertools.combinations(sorted(truth.found), 2)) == 1
-    with pytest.raises(LedgerError, match="were separated"):  # `A` may be written still, and neither attribute tells all
+    with pytest.raises(
+        LedgerError, match="were separated"
+    ):  # `A` may be written still, and neither attribute tells all
         Ledger.adopting(path, both, looser=True)
 
 
