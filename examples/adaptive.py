@@ -17,10 +17,10 @@ def main() -> None:
         ) as session,
     ):
         session.release(session.plan("count by sex"))
-        print("sex     ", session.ledger.tell_apart({"sex": "M"}, {"sex": "F"}))
+        print("sex     ", session.ledger.between({"sex": "M"}, {"sex": "F"}))
         session.release(session.plan("count by age/20"))
-        print("age     ", session.ledger.tell_apart({"age": 39}, {"age": 40}))
-        print("children", session.ledger.tell_apart({"children": 0}, {"children": 1}))
+        print("age     ", session.ledger.between({"age": 39}, {"age": 40}))
+        print("children", session.ledger.between({"children": 0}, {"children": 1}))
         try:
             session.release(session.plan("count where sex=F", budget="10%"))
         except BudgetExceeded as refused:

@@ -28,7 +28,7 @@ def main() -> None:
             release = session.select(selection)
             off = f"at most {selection.shortfall():.0f} {selection.candidates.measure}"
             print(f"{release.title:24s}{release.chosen:32s}{off}")
-        print(session.ledger.tell_apart({"age": 39}, {"age": 40}))
+        print(session.ledger.between({"age": 39}, {"age": 40}))
 
     # The researcher's view: any whole-number scores whose sensitivity is declared.
     places = np.array([[0, 0], [3, 4], [30, 40]])

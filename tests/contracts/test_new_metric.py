@@ -78,7 +78,7 @@ def test_it_is_planned_under_kept_by_a_ledger_and_read_back(known, tmp_path):
         release = session.release(plan)
         assert len(release.rows()) == 5
         # Six in the evening and midnight are told apart like six hours, not eighteen.
-        assert session.ledger.tell_apart({"hour": 18}, {"hour": 0}).allowed == pytest.approx(3.0)
+        assert session.ledger.between({"hour": 18}, {"hour": 0}).allowed == pytest.approx(3.0)
         session.ledger.verify()
     again = stored_policy(tmp_path / "ledger.db")
     assert (again.digest, again.metric.exact(23, 0)) == (d.digest, Fraction(1, 2))

@@ -54,7 +54,7 @@ def test_nothing_is_made_before_the_first_reservation(path):
         assert (ledger.verify(), ledger.worst_case(), ledger.remaining(0, 1)) == (0, 0, 1)
         ledger.verify_on_disk()
         assert ledger.most_exhausted() == []
-        assert ledger.tell_apart({"sex": "M"}, {"sex": "F"}).spent == 0
+        assert ledger.between({"sex": "M"}, {"sex": "F"}).spent == 0
         assert "nothing released yet" in "\n".join(ledger_lines(ledger))
         assert ledger_to_dict(ledger)["policy_versions"] == []
         assert repr(ledger) == "Ledger('ledger.db', not made yet)"

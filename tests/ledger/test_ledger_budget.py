@@ -48,12 +48,12 @@ def test_a_query_about_one_attribute_leaves_the_other_untouched(tmp_path):
         with pytest.raises(BudgetExceeded):
             reserve(ledger, standard_plan("count by sex", d, budget="1%"), "more")
         reserve(ledger, standard_plan("count by age/5", d), "age")
-        sex = ledger.tell_apart({"sex": "M"}, {"sex": "F"})
+        sex = ledger.between({"sex": "M"}, {"sex": "F"})
         assert (sex.allowed, sex.left) == (1.0, 0.0)
         assert sex.spent == pytest.approx(1.0)
-        age = ledger.tell_apart({"age": 1}, {"age": 2})
+        age = ledger.between({"age": 1}, {"age": 2})
         assert (age.spent, age.left, age.entries) == (0.0, 0.5, ())
-        assert ledger.tell_apart({"age": 4}, {"age": 5}).left == pytest.approx(0, abs=1e-9)
+        assert ledger.between({"age": 4}, {"age": 5}).left == pytest.approx(0, abs=1e-9)
         assert ledger.worst_case() == pytest.approx(1.5)
         assert ledger.verify() == 4  # opened, policy, two costs
 
@@ -191,18 +191,18 @@ def test_the_most_exhausted_pairs_come_first(tmp_path):
         reserve(ledger, standard_plan("count by sex", d, budget="30%"), "b")
         first, *_ = ledger.most_exhausted(3)
         assert first.fraction == pytest.approx(0.6)
-        assert d.universe.tell(*first.pair) == ("age 4", "age 5")
+        assert d.universe.describe(*first.pair) == ("age 4", "age 5")
 
 
 def test_records_can_be_named_by_their_values_and_unknown_ones_are_refused(tmp_path):
     with Ledger.open(tmp_path / "l.db", people(), dataset="p", new_ledger=True) as ledger:
-        assert ledger.tell_apart({"sex": "M", "age": 3}, {"sex": "F", "age": 3}).allowed == 1
-        assert ledger.tell_apart(0, 19).allowed == 5.5
+        assert ledger.between({"sex": "M", "age": 3}, {"sex": "F", "age": 3}).allowed == 1
+        assert ledger.between(0, 19).allowed == 5.5
         for bad in ({"gender": "M"}, {"sex": "X"}):
             with pytest.raises(QueryError):
-                ledger.tell_apart(bad, {"sex": "F"})
+                ledger.between(bad, {"sex": "F"})
         with pytest.raises(LedgerError):
-            ledger.tell_apart(0, {"sex": "F"})
+            ledger.between(0, {"sex": "F"})
 
 
 RACER = """

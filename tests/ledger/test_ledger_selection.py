@@ -106,7 +106,7 @@ def test_choices_and_answers_fill_the_budget_together_pair_by_pair_and_no_furthe
         with pytest.raises(BudgetExceeded, match="M – F has 0 left"):
             ledger.reserve(SelectionCost(by_sex.on(d.universe), [99.0, 99.0]), by_sex, request="c")
         ledger.reserve(SelectionCost(by_age.on(d.universe), [4.0] * 3), by_age, request="d")  # another pair
-        told = ledger.tell_apart({"sex": "M"}, {"sex": "F"})
+        told = ledger.between({"sex": "M"}, {"sex": "F"})
         assert (told.spent, told.left, told.entries) == (1.0, 0.0, (1, 2))
         assert ledger.most_exhausted(1)[0].fraction == pytest.approx(1.0)
         assert ledger.worst_case() == pytest.approx(1.25)
@@ -186,7 +186,7 @@ def test_a_run_of_many_steps_is_one_line_and_every_step_on_request(tmp_path):
         assert [e["kind"] for e in data["entries"]][:4] == ["laplace", "selection", "laplace", "selection"]
         assert len(data["entries"]) == 16
         assert json.dumps(data)
-        lines = between_lines(ledger.tell_apart({"sex": "M"}, {"sex": "F"}))
+        lines = between_lines(ledger.between({"sex": "M"}, {"sex": "F"}))
         assert "entries 1, 2, 3," not in lines[0]
 
 

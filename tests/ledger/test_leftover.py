@@ -170,11 +170,11 @@ def test_the_ledger_names_the_record_over_which_less_is_left(tmp_path):
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         plan = standard_plan("count where age=5", d)
         ledger.reserve(plan.cost, plan.queries, request="a")
-        told = ledger.tell_apart({"age": 4}, {"age": 6})
+        told = ledger.between({"age": 4}, {"age": 6})
         assert (told.allowed, told.spent, told.left, told.by_way_of) == (2.0, 0.0, 0.0, "age 5")
-        near = ledger.tell_apart({"age": 1}, {"age": 3})
+        near = ledger.between({"age": 1}, {"age": 3})
         assert (near.left, near.by_way_of) == (2.0, None)
-        direct = ledger.tell_apart({"age": 4}, {"age": 5})
+        direct = ledger.between({"age": 4}, {"age": 5})
         assert (direct.left, direct.by_way_of) == (0.0, None)
         assert ledger.remaining(4, 6) == 0
 

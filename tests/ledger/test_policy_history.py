@@ -158,7 +158,7 @@ def test_costs_on_presence_follow_to_another_presence_and_to_replacing(tmp_path)
     plan = standard_plan(["count", "count by region"], old, budget="60%")
     with Ledger.open(tmp_path / "l.db", old, dataset="people", new_ledger=True) as ledger:
         ledger.reserve(plan.cost, plan.queries, request="x")
-        told = ledger.tell_apart({"region": "A"}, {})
+        told = ledger.between({"region": "A"}, {})
         assert told.spent == float(plan.cost.exact(0, old.universe.absent))
         assert told.allowed == 1
         assert told.left == pytest.approx(1 - told.spent)

@@ -35,8 +35,8 @@ def test_splitting_a_value_carries_where_the_policy_says_what_it_was(tmp_path):
     adoption = case.carries()
     assert F(3, 8) <= adoption.used < F(2, 5)  # a quarter by region, and at least an eighth beside it by age
     with Ledger.open(case.path, case.new, new_ledger=True) as ledger:
-        assert ledger.tell_apart({"region": "A1"}, {"region": "A2"}).spent == 0
-        assert ledger.tell_apart({"region": "A1"}, {"region": "B"}).spent == pytest.approx(float(adoption.used))
+        assert ledger.between({"region": "A1"}, {"region": "A2"}).spent == 0
+        assert ledger.between({"region": "A1"}, {"region": "B"}).spent == pytest.approx(float(adoption.used))
 
 
 def test_splitting_a_value_without_saying_so_is_refused_if_it_was_asked_about(tmp_path):
@@ -79,8 +79,8 @@ def test_swapped_codes_are_followed_though_the_distances_are_the_same(tmp_path):
         Ledger.open(case.path, new, new_ledger=True)
     case.carries()
     with Ledger.open(case.path, new, new_ledger=True) as ledger:
-        assert ledger.tell_apart({"region": "A"}, {"region": "C"}).spent == 0
-        assert ledger.tell_apart({"region": "B"}, {"region": "C"}).spent > 0
+        assert ledger.between({"region": "A"}, {"region": "C"}).spent == 0
+        assert ledger.between({"region": "B"}, {"region": "C"}).spent > 0
 
 
 def test_a_value_that_went_nowhere_is_refused(tmp_path):
@@ -95,7 +95,7 @@ def test_an_added_attribute_is_free(tmp_path):
     case = Case(tmp_path, plain(tmp_path), plain(tmp_path, sex=SEX), "table region by age", "count by age")
     case.carries()
     with Ledger.open(case.path, case.new, new_ledger=True) as ledger:
-        assert ledger.tell_apart({"sex": "M"}, {"sex": "F"}).left == 2
+        assert ledger.between({"sex": "M"}, {"sex": "F"}).left == 2
         plan = standard_plan("table sex by region", case.new.metric, budget="50%")
         assert isinstance(ledger.reserve(plan.cost, plan.queries, request="new"), Entry)
         ledger.verify()
@@ -193,7 +193,7 @@ def test_a_larger_budget_leaves_more(tmp_path):
     case = Case(tmp_path, plain(tmp_path), new, "count by region", budget="100%")
     assert case.carries().used == F(1, 4)
     with Ledger.open(case.path, new, new_ledger=True) as ledger:
-        assert ledger.tell_apart({"region": "A"}, {"region": "B"}).left == pytest.approx(3)
+        assert ledger.between({"region": "A"}, {"region": "B"}).left == pytest.approx(3)
 
 
 def test_a_smaller_budget_fits_exactly_down_to_what_was_spent(tmp_path):

@@ -27,7 +27,7 @@ from dxprivacy.privacy import map_costs, max_ratio
 from dxprivacy.privacy.costs import SumCost
 from dxprivacy.privacy.proportional_costs import laplace_cost
 from dxprivacy.privacy.proportional_loss import ProportionalLoss
-from dxprivacy.privacy.search.value_classes import only_along
+from dxprivacy.privacy.search.value_classes import restricted_to
 from dxprivacy.queries.asking import gather
 from dxprivacy.universe.attributes.attribute import Property
 from dxprivacy.universe.attributes.listed_points import Points
@@ -170,8 +170,8 @@ def test_attributes_that_add_up_are_charged_each_for_itself():
     beside = dx.plan(["density home width 20 km", "count by sex"], metric, n_records=1000)
     assert beside.scales[-2:] == pytest.approx([2.0, 2.0])
     assert beside.scales[0] == pytest.approx(dx.plan("density home width 20 km", metric, n_records=1000).scales[0])
-    assert not beside.cost.flat.everywhere
-    assert set(beside.cost.flat.along) == {0}
+    assert not beside.cost.proportional_loss.everywhere
+    assert set(beside.cost.proportional_loss.along) == {0}
 
 
 def test_costs_of_several_maps_add_up_in_a_ledger(tmp_path):
@@ -216,7 +216,7 @@ def test_a_metric_along_some_attributes_asks_nothing_about_others():
     metric, _ = random_policy(rng)
     while metric.axes is None or len(metric.axes) < 2:
         metric, _ = random_policy(rng)
-    parts = [only_along(metric, (axis,)) for axis in range(len(metric.axes))]
+    parts = [restricted_to(metric, (axis,)) for axis in range(len(metric.axes))]
     workload = gather("count").on(metric.universe)
     assert all(laplace_cost(workload, [1.0], metric).universe == part.universe for part in parts)
     size = metric.universe.size

@@ -51,7 +51,7 @@ def asked(rng):
 
 @pytest.mark.parametrize("seed", range(80))
 def test_pairs_that_stand_for_all_tell_the_largest_ratio(monkeypatch, seed):
-    monkeypatch.setattr(generating_pairs, "EXCHANGED_FROM", 1)
+    monkeypatch.setattr(generating_pairs, "SYMMETRIC_FROM", 1)
     rng = random.Random(seed)
     metric = model(rng)
     costs = []
@@ -72,7 +72,7 @@ def test_pairs_that_stand_for_all_tell_the_largest_ratio(monkeypatch, seed):
 @pytest.mark.parametrize("seed", range(150))
 def test_values_with_a_scale_of_their_own_are_pairs_like_any_others(monkeypatch, seed):
     """Two single values in one row of some table were once left out, as if there were nothing to move between."""
-    monkeypatch.setattr(generating_pairs, "EXCHANGED_FROM", 1)
+    monkeypatch.setattr(generating_pairs, "SYMMETRIC_FROM", 1)
     rng = random.Random(seed)
     metric = model(rng)
     listed = [f"z{k}" for k in range(metric.universe.shape[0] - metric.universe.attributes[0].has_other)]
@@ -86,7 +86,7 @@ def test_values_with_a_scale_of_their_own_are_pairs_like_any_others(monkeypatch,
 @pytest.mark.parametrize("seed", range(60))
 def test_ends_in_one_row_do_not_stand_for_those_between_them(monkeypatch, seed):
     """Towns of one height each: the lowest and the highest may be in one state, and others between them not."""
-    monkeypatch.setattr(generating_pairs, "EXCHANGED_FROM", 1)
+    monkeypatch.setattr(generating_pairs, "SYMMETRIC_FROM", 1)
     rng = random.Random(seed)
     metric, queries = towns(rng)
     workload = queries.on(metric.universe)
@@ -120,6 +120,6 @@ def test_tens_of_thousands_of_values_are_counted_by_a_few_pairs(values):
     workload = gather(table("zip"), table("zip", "sex")).on(metric.universe)
     plan = generating_pairs.cover(LaplaceCost(workload, [1.0] * workload.rows), metric)
     assert plan.tight
-    assert plan.exchanged == (0,)
+    assert plan.symmetric == (0,)
     assert plan.size < 100
     assert max_ratio(LaplaceCost(workload, [4.0] * workload.rows), metric).upper == 1

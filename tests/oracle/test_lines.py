@@ -19,7 +19,7 @@ from dxprivacy.metrics.closed_forms import Constant
 from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import LaplaceCost, SelectionCost, SumCost
 from dxprivacy.privacy.search import generating_pairs, worst_case
-from dxprivacy.privacy.search.candidate_pairs import never_more
+from dxprivacy.privacy.search.candidate_pairs import spread_bound
 from dxprivacy.privacy.search.max_ratio import largest_loss
 from dxprivacy.privacy.search.value_classes import ends_of
 from dxprivacy.queries.asking import count, gather, mean_of, sum_of, table
@@ -41,11 +41,11 @@ def some_loss(rng, whole):
     return SumCost(whole, costs)
 
 
-@pytest.mark.parametrize("exchanged", [False, True])
+@pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("seed", range(60))
-def test_along_attributes_of_one_distance(monkeypatch, seed, exchanged):
-    if exchanged:
-        monkeypatch.setattr(generating_pairs, "EXCHANGED_FROM", 1)
+def test_along_attributes_of_one_distance(monkeypatch, seed, symmetric):
+    if symmetric:
+        monkeypatch.setattr(generating_pairs, "SYMMETRIC_FROM", 1)
     rng = random.Random(f"along {seed}")
     metric = one_distance_each(rng)
     loss = some_loss(rng, metric.universe)
@@ -158,7 +158,7 @@ def test_a_bound_on_what_any_two_records_show_is_that_of_the_verifier(seed):
     scales = [rng.choice([0.3, 1.0, 20.0]) for _ in workload.blocks]
     each = [scales[b] for b in workload.block_of.tolist()]
     loss, plain = LaplaceCost(workload, each), Constant(metric.universe, Fraction(1))
-    bound = never_more(loss.terms, metric.universe)
+    bound = spread_bound(loss.terms, metric.universe)
     assert bound is not None
     assert bound >= float(brute(loss, plain)) * (1 - 1e-12)
     assert bound == pytest.approx(float(verified_bound(read(queries, metric, each)[0])), rel=1e-12)

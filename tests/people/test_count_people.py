@@ -13,7 +13,7 @@ from people_cases import AGE, NoNoise, apart, every_row, kept_by_hand, policy_te
 import dxprivacy as dx
 from dxprivacy.errors import BudgetExceeded, DxError, NotVerified, QueryError
 from dxprivacy.formats.canonical import sealed
-from dxprivacy.privacy.people_costs import best_scales, least_apart, part_of_people
+from dxprivacy.privacy.people_costs import best_scales, least_distances, part_of_people
 from dxprivacy.privacy.proportional_costs import ProportionalCost
 from dxprivacy.queries.text.query_grammar import parse
 from dxprivacy.verify import verify
@@ -95,7 +95,7 @@ def test_how_far_groups_are_apart_is_that_of_all_pairs(seed):
     for text in some(rng, PEOPLE, policy.metric, 3):
         ((block, _),) = parse(text).on(policy.universe).proportional
         columns = block.columns(np.arange(policy.universe.size))
-        for inside, found in zip(columns, least_apart(block, policy.metric), strict=True):
+        for inside, found in zip(columns, least_distances(block, policy.metric), strict=True):
             here, there = np.flatnonzero(inside), np.flatnonzero(inside == 0)
             pairs = [policy.metric.exact(i, j) * 2 for i in here.tolist() for j in there.tolist()]
             if not pairs:
@@ -177,7 +177,7 @@ def test_files_and_ledger_are_verified_and_forged_ones_are_not(data, tmp_path):
         inside = session.plan("count people by age", "count by ward", budget="100%", inside_ledger=True)
         assert Fraction(3, 10) - Fraction(1, 10**9) < inside.certificate.ratio
         session.release(inside, anyway=True).save(tmp_path / "inside.json")
-        told = session.ledger.tell_apart({"ward": "A"}, {"ward": "B"})
+        told = session.ledger.between({"ward": "A"}, {"ward": "B"})
         assert told.allowed == 1
         assert told.left == pytest.approx(1 - told.charged, abs=1e-6)
         assert told.spent <= min(told.charged, session.ledger.worst_case())

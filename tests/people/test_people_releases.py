@@ -67,7 +67,7 @@ def test_the_guarantee_is_about_whole_people(policy, data, tmp_path):
     with dx.Session(policy, data, ledger=tmp_path / "l.db", new_ledger=True) as session:
         plan = session.plan("count by ward", budget="100%")
         release = session.release(plan)
-        told = session.ledger.tell_apart({"ward": "A"}, {"ward": "B"})
+        told = session.ledger.between({"ward": "A"}, {"ward": "B"})
         assert session.ledger.worst_case() == pytest.approx(plan.worst_epsilon)
     assert told.allowed == 1.0
     assert told.spent == pytest.approx(1.0)

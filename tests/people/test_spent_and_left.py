@@ -95,7 +95,7 @@ def check_ledger(path, rng):
             tried += require_spendable(spent, metric, lambda a, b: ledger.remaining(a, b) / each, i)
         for _ in range(5):
             i, j = rng.sample(range(universe.cells), 2)
-            told = ledger.tell_apart(i, j)
+            told = ledger.between(i, j)
             assert told.spent <= worst * (1 + 1e-9)
             assert told.spent <= told.charged * (1 + 1e-9) <= told.allowed * (1 + 1e-8)
             assert told.left == ledger.remaining(i, j) <= told.allowed - told.charged + 1e-9
@@ -114,12 +114,12 @@ def check_worst_pairs(ledger, universe, rng, most=60):
         stride, n = universe.strides[axis], universe.shape[axis]
         every = [(i, i + k * stride) for i in range(universe.cells) for k in range(1, n - i // stride % n)]
         for i, j in rng.sample(every, min(most, len(every))):
-            told = ledger.tell_apart(i, j)
+            told = ledger.between(i, j)
             if 0 < told.allowed < math.inf:
                 assert shown[name] <= told.left / told.allowed + 1e-9, (name, i, j)
     if universe.absent is not None:
         for i in rng.sample(range(universe.cells), min(most, universe.cells)):
-            told = ledger.tell_apart(i, universe.absent)
+            told = ledger.between(i, universe.absent)
             assert shown["presence"] <= told.left / told.allowed + 1e-9, i
 
 
@@ -142,9 +142,9 @@ def check_attributes(ledger, universe):
         if two:
             differ = [n for n in one if one[n] != two[n]]
             assert differ == [name]
-            told = ledger.tell_apart({n: one[n] for n in differ}, {n: two[n] for n in differ})
+            told = ledger.between({n: one[n] for n in differ}, {n: two[n] for n in differ})
         else:
-            told = ledger.tell_apart(i, j)
+            told = ledger.between(i, j)
         assert pairs[0].allowed == pytest.approx(told.allowed)
         assert left == pytest.approx(told.left / told.allowed, abs=1e-9)
 
@@ -170,7 +170,7 @@ def session(tmp_path):
 
 def test_a_count_of_people_is_not_spent_more_than_once_on_a_public_attribute(session):
     session.release(session.plan("count people by union", budget="30%"))
-    told = session.ledger.tell_apart({"year": 1980}, {"year": 1981})
+    told = session.ledger.between({"year": 1980}, {"year": 1981})
     assert told.allowed == 3  # twice the largest ε, by way of being absent
     assert told.spent == pytest.approx(session.ledger.worst_case()) == pytest.approx(0.3)
     assert told.charged == pytest.approx(0.9)
@@ -187,7 +187,7 @@ def test_a_public_attribute_that_no_query_names_shows_its_own_pair(session):
     found = used_by_attribute(session.ledger.spent, session.ledger.metric)["year"][0]
     one, two = map(session.ledger.universe.record, found.pair)
     assert [name for name in one if one[name] != two[name]] == ["year"]
-    told = session.ledger.tell_apart({"year": one["year"]}, {"year": two["year"]})
+    told = session.ledger.between({"year": one["year"]}, {"year": two["year"]})
     assert (found.charged, found.allowed) == (pytest.approx(told.charged), told.allowed)
     assert found.left == pytest.approx(told.left / told.allowed)
 
@@ -201,7 +201,7 @@ def test_an_attribute_shows_its_own_pair_and_what_detours_over_absence_leave(ses
     assert [n for n in records[0] if records[0][n] != records[1][n]] == ["year"]
     assert found["year"][0].left == pytest.approx(found["presence"][0].left, rel=1e-2)
     assert found["union"][0].left < 1 - found["union"][0].fraction  # two ways of presence have less left
-    told = session.ledger.tell_apart({"union": "yes"}, {"union": "no"})
+    told = session.ledger.between({"union": "yes"}, {"union": "no"})
     assert (told.left / told.allowed, told.by_way_of) == (pytest.approx(found["union"][0].left), "being absent")
 
 
@@ -211,7 +211,7 @@ def test_a_refusal_names_what_is_left_as_between_does(session):
     with pytest.raises(BudgetExceeded) as refused:
         session.release(session.plan("count by union", budget="100%"), request="more")
     rest, allowed = re.search(r"has ([\d.]+) left of ([\d.]+);", str(refused.value)).groups()
-    told = session.ledger.tell_apart({"union": "yes", "year": 1980, "job": "a"}, {})
+    told = session.ledger.between({"union": "yes", "year": 1980, "job": "a"}, {})
     assert (float(allowed), float(rest)) == (told.allowed, pytest.approx(told.left, rel=1e-2))
 
 
@@ -243,7 +243,7 @@ def test_where_the_ledger_decides_by_a_bound_the_bound_is_shown(session, monkeyp
     bound = max_ratio(spent, metric)
     assert not bound.exact  # no record is in both counts
     same = {"job": "a", "year": 1980}
-    told = session.ledger.tell_apart({"union": "yes", **same}, {"union": "no", **same})
+    told = session.ledger.between({"union": "yes", **same}, {"union": "no", **same})
     assert told.left is None
     assert told.bound == float(bound.upper)
     assert told.between[0] == pytest.approx(told.allowed * (1 - float(bound.upper)))

@@ -147,7 +147,7 @@ def test_a_ledger_alone_does_not_know_where_the_table_lies(policy, data, tmp_pat
         ('data = "patients.csv"', "data = 3", "people.table needs data"),
         ('key = "id"', 'key = ["id", "site"]', "the key has 1 columns, and 2"),
         ('key = "id"', 'keys = "id"', "keys"),
-        ('[people.table]\ndata = "patients.csv"\nkey = "id"\n', "", "there is no table of people"),
+        ('[people.table]\ndata = "patients.csv"\nkey = "id"\n', "", "the policy has no table of people"),
         ('from = "person"', 'from = "somebody"', "from is “person” or “row”"),
         ('column = "year"', 'column = "id"', "reads id, which is the key of people"),
         ('[attributes.ward]\nvalues = ["A", "B"]\nepsilon = 1.0\n', "", "and the rows the others"),

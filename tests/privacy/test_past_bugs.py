@@ -76,12 +76,12 @@ def test_a_public_attribute_with_many_values_neither_fails_nor_burns_budget(tmp_
 
 
 def test_unnamed_attributes_count_with_their_worst_value(tmp_path):
-    """With native unnamed, `tell_apart` looked at the first value only and said that nothing was spent."""
+    """With native unnamed, `between` looked at the first value only and said that nothing was spent."""
     policy = dx.Policy.parse(POLICY + '[attributes.native]\nvalues = ["Y", "N"]\nepsilon = 1\n')
     (tmp_path / "p.csv").write_text("sex,age,native\nM,1,N\n")
     with dx.Session(policy, tmp_path / "p.csv", ledger=tmp_path / "l.db", new_ledger=True) as session:
         session.release(session.plan("count where sex=M and native=N", method="optimal", budget="100%"), anyway=True)
-        told = session.ledger.tell_apart({"sex": "M"}, {"sex": "F"})
+        told = session.ledger.between({"sex": "M"}, {"sex": "F"})
         assert (told.spent, told.left) == (1.0, 0.0)
 
 

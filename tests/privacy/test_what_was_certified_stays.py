@@ -78,7 +78,7 @@ class Hasty(Plan):
 def test_a_mechanism_that_counts_before_it_pays_gets_nothing(session):
     plan = session.plan("count by sex", budget="20%", method="same-scale")
     hasty = Hasty(**{name: getattr(plan, name) for name in plan.__dataclass_fields__})
-    with pytest.raises(LedgerError, match="paid for"):
+    with pytest.raises(LedgerError, match="cost was reserved"):
         session.execute(hasty)
     assert session.ledger.entries() == []
 

@@ -6,7 +6,7 @@ In reading order: `witness`, `journal`, `receipt`, `policy_versions`, `policy_up
 
 from dxprivacy.ledger.adoption import Adoption
 from dxprivacy.ledger.history import Entry
-from dxprivacy.ledger.ledger import Ledger, Told
+from dxprivacy.ledger.ledger import Ledger, PairBudget
 from dxprivacy.ledger.ledger_budget import Used
 
-__all__ = ["Adoption", "Entry", "Ledger", "Told", "Used"]
+__all__ = ["Adoption", "Entry", "Ledger", "PairBudget", "Used"]

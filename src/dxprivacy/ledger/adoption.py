@@ -170,7 +170,7 @@ def _fits(entries: Sequence[Entry], metric: Metric) -> tuple[Fraction, tuple[int
     if bound.upper <= 1:
         return Fraction(bound.upper), bound.witness
     i, j = bound.witness or (0, 1)
-    a, b = metric.universe.tell(i, j)
+    a, b = metric.universe.describe(i, j)
     charged, allowed = (float(x.exact(i, j)) * metric.universe.rows_each for x in (total, metric))
     word = "spent" if charged <= float(total.per_person(i, j)) * (1 + 1e-6) else "charged"
     which = numbered([entry.number for entry in entries if entry.cost.exact(i, j) > 0])

@@ -45,7 +45,7 @@ _MOST_CONTEXTS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Told:
+class PairBudget:
     """How distinguishable two records are by everything released so far.
 
     Under `[people]` these are two people all of whose kept rows differ like the two records.
@@ -372,7 +372,7 @@ class Ledger(Displayed):
             self._left = (len(spent.costs), Leftover(spent, self.metric))
         return self._left[1]
 
-    def tell_apart(self, a: dict[str, object] | int, b: dict[str, object] | int) -> Told:
+    def between(self, a: dict[str, object] | int, b: dict[str, object] | int) -> PairBudget:
         """Return how distinguishable two records are so far; records as indices or as {attribute: value}.
 
         Attributes that neither record names are equal in both, and their worst values count.  Under add-remove
@@ -396,7 +396,7 @@ class Ledger(Displayed):
         except QueryError:
             between = bracket(spent, self.metric, pairs)
         each = self.universe.rows_each  # under [people]: two people all of whose rows differ so
-        return Told(
+        return PairBudget(
             allowed=float(self.metric.exact(here, there)) * each,
             spent=float(spent.per_person(here, there)),
             charged=float(sum((x for _, x in parts), Fraction(0)) * each),

@@ -110,7 +110,7 @@ def certified_budget(cost: RowsCost, metric: Metric) -> Fraction:
     """Return the fraction of the policy that a cost uses on its most used pair, rounded up."""
     bound = max_ratio(cost, metric)
     if bound.upper == math.inf:
-        a, b = metric.universe.tell(*(bound.witness or (0, 0)))
+        a, b = metric.universe.describe(*(bound.witness or (0, 0)))
         raise BudgetExceeded(
             "nothing spent, no data read",
             where="budget exceeded",
@@ -184,7 +184,7 @@ def _shortage(before: SumCost, new: RowsCost, bound: Bound, metric: Metric) -> s
             f"{percent(float(bound.upper))} with this plan."
         )
     rest = rest if rest > 1e-9 * allowed else 0.0
-    a, b = metric.universe.tell(*pair)
+    a, b = metric.universe.describe(*pair)
     others = _short_pairs(SumCost(metric.universe, [*before.costs, new]), metric) - 1
     more = f" {others:,} other pairs are short." if others > 0 else ""
     return f"{a} – {b} has {digits(rest)} left of {digits(allowed)}; this plan needs {digits(needs)}.{more}"
@@ -198,9 +198,9 @@ def _short_pairs(total: SumCost, metric: Metric) -> int:
 def _fitting_factor(before: SumCost, new: RowsCost, metric: Metric) -> float:
     # The factor by which the new cost must shrink to fit, on the generating pairs.
     factor = 1.0
-    plan = cover(SumCost(metric.universe, [*before.costs, new]), metric, walks=True)
-    if plan.walks or new.flat:  # tree searches and proportional costs have no list of pairs
-        return _fitting_by_walks(before, new, metric)
+    plan = cover(SumCost(metric.universe, [*before.costs, new]), metric, tree_searches=True)
+    if plan.tree_searches or new.proportional_loss:  # tree searches and proportional costs have no list of pairs
+        return _fitting_by_search(before, new, metric)
     for i, j in plan.pairs():
         d, used, wanted = metric.pairwise(i, j), before.pairwise(i, j), new.pairwise(i, j)
         asks = np.isfinite(d) & (wanted > 0)
@@ -214,7 +214,7 @@ def _together(before: SumCost, new: RowsCost, factor: float) -> SumCost:
     return SumCost(before.universe, [*before.costs, new.with_scales(new.scales / factor)])
 
 
-def _fitting_by_walks(before: SumCost, new: RowsCost, metric: Metric) -> float:
+def _fitting_by_search(before: SumCost, new: RowsCost, metric: Metric) -> float:
     # The same for searched pairs: shrink the cost until the most exceeded pair fits, and repeat.
     factor = 1.0
     for _ in range(_SHOWN):
@@ -261,14 +261,14 @@ def most_used(spent: SumCost, metric: Metric, count: int) -> list[Used]:
     if not spent.costs:
         return []
     plan = _for_screens(spent, metric)
-    walked = (walk.largest(max(count, _SHOWN)) for walk in plan.walks)
+    walked = (walk.largest(max(count, _SHOWN)) for walk in plan.tree_searches)
     return _top(spent, metric, chain(plan.pairs(), *(part.pairs() for part in plan.loose), *walked), count)
 
 
 def _for_screens(spent: SumCost, metric: Metric) -> Cover:
     # Generating pairs of bounded size, for terminal output; no decision depends on them.
     parts = sum(len(term.parts) for term in spent.terms)
-    return cover(spent, metric, most=max(_WORK // max(parts, 1), _FEWEST), walks=True)
+    return cover(spent, metric, most=max(_WORK // max(parts, 1), _FEWEST), tree_searches=True)
 
 
 def _top(spent: SumCost, metric: Metric, pairs: Iterator[Pairs], count: int) -> list[Used]:
@@ -300,8 +300,8 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
     plan = _for_screens(spent, metric)
     left = Leftover(spent, metric, bounded=plan.bounded)
     if axes is None:
-        found = most_used(spent, metric, 2) or _flatly_used(spent, metric, metric.closest)
-        return {"all": _least_left(_spendable(found, left), left, None, float(left.flat.most))}
+        found = most_used(spent, metric, 2) or _proportionally_used(spent, metric, metric.closest)
+        return {"all": _least_left(_spendable(found, left), left, None, float(left.proportional_loss.most))}
     out: dict[str, list[Used]] = {name: [] for name in (*names, *extra)}
     if plan.plain is not None:
         out[names[0]] = _top(spent, metric, plan.plain.generators(), 2)
@@ -309,15 +309,15 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
         out[names[move.axis]] = _top(spent, metric, move.pairs(), 2)
     for part in plan.loose:  # too many contexts to compare: the worst pair of each query
         out[names[part.axis]] = _top(spent, metric, part.pairs(), 2)
-    for walk in plan.walks:
+    for walk in plan.tree_searches:
         out[names[walk.axis]] = _top(spent, metric, walk.largest(_SHOWN), 2)
     if plan.presence is not None:
         out["presence"] = _top(spent, metric, plan.presence.pairs(), 2)
     elif extra:
-        out["presence"] = _flatly_used(spent, metric, Extreme(left.radius, (0, universe.cells)))
-    gone = out["presence"][0].fraction if out.get("presence") else float(left.flat.most)
+        out["presence"] = _proportionally_used(spent, metric, Extreme(left.radius, (0, universe.cells)))
+    gone = out["presence"][0].fraction if out.get("presence") else float(left.proportional_loss.most)
     for axis, name in enumerate(names):
-        found = out[name] or _flatly_used(spent, metric, _closest(metric, axis))
+        found = out[name] or _proportionally_used(spent, metric, _closest(metric, axis))
         out[name] = _least_left(_spendable(found, left), left, axis, gone)
     for name in extra:
         out[name] = _spendable(out[name], left)
@@ -332,7 +332,7 @@ def _spendable(found: list[Used], left: Leftover) -> list[Used]:
     """
     out, each = [], left.universe.rows_each
     for used in found:
-        if used is found[0] and not left.bounded and not left.flat.along:
+        if used is found[0] and not left.bounded and not left.proportional_loss.along:
             out.append(used)
             continue
         rest, exact = left.spendable_in_any_context(*used.pair)
@@ -391,8 +391,8 @@ def _closest(metric: Metric, axis: int) -> Extreme | None:
     return Extreme(near.distance, (near.pair[0] * stride, near.pair[1] * stride))
 
 
-def _flatly_used(spent: SumCost, metric: Metric, near: Extreme | None) -> list[Used]:
+def _proportionally_used(spent: SumCost, metric: Metric, near: Extreme | None) -> list[Used]:
     # A pair that only proportional costs (counts of people, maps) use.
-    if near is None or not spent.flat or not (charged := float(spent.exact(*near.pair))):
+    if near is None or not spent.proportional_loss or not (charged := float(spent.exact(*near.pair))):
         return []
     return [_used(spent, metric, near.pair, charged / float(metric.exact(*near.pair)))]

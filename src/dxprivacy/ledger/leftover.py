@@ -80,7 +80,7 @@ class Leftover:
         self.bounded = bounded  # whether the ledger may decide about these costs by a bound instead of pair by pair
         self._present = present(metric)
         # Fractions of distances that proportional costs use, as the ledger charges them.
-        self.flat = spent.flat_under(metric).decided(len(self._present.axes or ()))
+        self.proportional_loss = spent.proportional_loss_under(metric).decided(len(self._present.axes or ()))
         self._kept: dict[int, Ints] = {}
         self._graphs: dict[tuple[object, ...], _Graph] = {}
 
@@ -140,7 +140,8 @@ class Leftover:
                 axis = component[0]
                 direct = float(axes[axis].exact(self._at(i, axis), self._at(j, axis)))
                 way = Way(
-                    direct * _rest(self.flat.along_axis(axis)) if math.isfinite(direct) else direct, (source, target)
+                    direct * _rest(self.proportional_loss.along_axis(axis)) if math.isfinite(direct) else direct,
+                    (source, target),
                 )
             left += way.left
             cells += [here + cell for cell in way.cells[1:]]
@@ -321,7 +322,7 @@ class Leftover:
         d = self.metric.pairwise(i, j)
         finite = np.isfinite(d)
         i, j, d = i[finite], j[finite], d[finite]
-        d = np.maximum(d - taken(self.flat, self.metric, i, j), 0.0)
+        d = np.maximum(d - taken(self.proportional_loss, self.metric, i, j), 0.0)
         everything = not component or self.universe.absent is not None  # any query may depend on presence
         terms = [t for t in self.spent.terms if everything or set(t.axes) & set(component)]
         left = _left(d, terms, i, j) + 1e-300  # a stored zero means no edge
@@ -367,12 +368,14 @@ class Leftover:
         n = len(alike)
         everything = np.arange(n, dtype=np.int64)
         parts = sum(len(term.parts) for term in terms) or 1
-        if self.flat.along and self.universe.absent is not None:  # proportional costs are capped over `absent`
+        if (
+            self.proportional_loss.along and self.universe.absent is not None
+        ):  # proportional costs are capped over `absent`
             return everything
         if contexts is None or n * n * len(contexts) > min(_MATRIX, _WORK // parts):
             return everything
         u, v = np.divmod(np.arange(n * n, dtype=np.int64), n)
-        d = self._along(axis).pairwise(u, v) * _rest(self.flat.along_axis(axis))
+        d = self._along(axis).pairwise(u, v) * _rest(self.proportional_loss.along_axis(axis))
         left = np.empty((len(contexts), n, n))
         chunk = max(1, _CHUNK // (n * n))
         for start in range(0, len(contexts), chunk):

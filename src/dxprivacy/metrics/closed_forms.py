@@ -211,7 +211,7 @@ class Matrix(Metric):
         )
         if strict and tightened:
             worst = tightened[0]
-            a, b = universe.tell(*worst.pair)
+            a, b = universe.describe(*worst.pair)
             raise MetricError(
                 f"{a} – {b} is {float(worst.written):g}, but the path over {_label(universe, worst.via)} is only "
                 f"{float(worst.kept):g}: not a metric",
@@ -353,7 +353,7 @@ class Graph(Matrix):
             if not (0 <= i < n and 0 <= j < n):
                 raise MetricError(f"an edge names the nodes {i} and {j}, but there are only {n}")
             if i == j:
-                raise MetricError(f"an edge leads from {universe.tell(i, (i + 1) % n)[0] or i} to itself")
+                raise MetricError(f"an edge leads from {universe.describe(i, (i + 1) % n)[0] or i} to itself")
             if length < 0 or length != length:
                 raise MetricError("the length of an edge must not be negative or NaN")
             if length == math.inf:

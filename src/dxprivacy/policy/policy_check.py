@@ -338,8 +338,8 @@ def _farthest(metric: WithAbsent) -> tuple[str, str, float]:
     """Return a pair that the detour over `absent` brings closer, and its written distance."""
     far = metric.base.farthest
     if metric.base.has_infinite or far is None:
-        return *metric.universe.tell(*public_pair(metric.base)), math.inf
-    return *metric.universe.tell(*far.pair), far.distance
+        return *metric.universe.describe(*public_pair(metric.base)), math.inf
+    return *metric.universe.describe(*far.pair), far.distance
 
 
 def _presence_warning(metric: WithAbsent) -> Notice:

@@ -75,14 +75,14 @@ def separates(workload: Workload, metric: Metric, pair: tuple[int, int] | None) 
     hints = ["group them together, or give the pair an ε above 0"]
     if pair is None:  # the loss was only bounded, so no pair is known
         return SeparatesIdentical(f"a query {what}", details=["Some have ε 0: no noise is enough."], hints=hints)
-    a, b = metric.universe.tell(*pair)
+    a, b = metric.universe.describe(*pair)
     details = [f"{a} and {b} have ε 0: no noise is enough."]
     return SeparatesIdentical(what, where=f"query “{_query(workload, pair)}”", details=details, hints=hints)
 
 
 def nothing_left(workload: Workload, metric: Metric, pair: tuple[int, int]) -> BudgetExceeded:
     """Build the error for a query that separates two records without remaining budget."""
-    a, b = metric.universe.tell(*pair)
+    a, b = metric.universe.describe(*pair)
     allowed = float(metric.exact(*pair))
     return BudgetExceeded(
         "nothing spent, no data read",

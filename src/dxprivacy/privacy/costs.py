@@ -63,11 +63,11 @@ class RowsCost(ABC):
         return self.workload.universe
 
     @property
-    def flat(self) -> ProportionalLoss:
+    def proportional_loss(self) -> ProportionalLoss:
         """The proportional part of the loss, from counts of people and maps (privacy/proportional_costs.py)."""
         return ProportionalLoss()
 
-    def flat_under(self, metric: Metric) -> ProportionalLoss:  # noqa: ARG002
+    def proportional_loss_under(self, metric: Metric) -> ProportionalLoss:  # noqa: ARG002
         """The proportional part of the loss under another policy."""
         return ProportionalLoss()
 
@@ -319,13 +319,16 @@ class SumCost:
         return self._universe
 
     @property
-    def flat(self) -> ProportionalLoss:
+    def proportional_loss(self) -> ProportionalLoss:
         """The proportional part of the loss, from counts of people and maps."""
-        return sum((c.flat.times(n) for c, n in self._distinct if c.flat), ProportionalLoss())
+        return sum((c.proportional_loss.times(n) for c, n in self._distinct if c.proportional_loss), ProportionalLoss())
 
-    def flat_under(self, metric: Metric) -> ProportionalLoss:
+    def proportional_loss_under(self, metric: Metric) -> ProportionalLoss:
         """The proportional part of the loss under another policy."""
-        return sum((c.flat_under(metric).times(n) for c, n in self._distinct if c.flat), ProportionalLoss())
+        return sum(
+            (c.proportional_loss_under(metric).times(n) for c, n in self._distinct if c.proportional_loss),
+            ProportionalLoss(),
+        )
 
     @property
     def of_proportional(self) -> float:

@@ -28,7 +28,7 @@ from dxprivacy.metrics.with_other import WithAbsent, WithOther, present
 from dxprivacy.privacy.costs import LaplaceCost
 from dxprivacy.privacy.proportional_loss import PRESENCE, ProportionalLoss
 from dxprivacy.privacy.search.max_ratio import max_ratio
-from dxprivacy.privacy.search.value_classes import only_along
+from dxprivacy.privacy.search.value_classes import restricted_to
 from dxprivacy.privacy.strictest_pair import strictest_pair
 from dxprivacy.trees.embedding import Embedding
 from dxprivacy.universe.blocks import Blurred
@@ -42,7 +42,7 @@ _SLACK = Fraction(1, 1 << 40)  # more than all roundings of distances in floats
 @lru_cache(maxsize=64)
 def unit_part(block: Blurred, metric: Metric) -> ProportionalLoss:
     """Return the fraction of distances that noise of scale 1 in every row uses."""
-    if block.tells_nothing:
+    if block.is_constant:
         return ProportionalLoss()
     soft, hard = _of_places(block, metric), _of_groups(block, metric)
     if present(metric).axes is None:
@@ -140,7 +140,7 @@ def _of_groups(block: Blurred, metric: Metric) -> ProportionalLoss:
     if present(metric).axes is None:
         return ProportionalLoss(along={block.axis: max_ratio(cost, metric).upper * block.most})
     moving = [axis for axis in groups.axes if groups.moving(axis).any()]
-    parts = {axis: max_ratio(cost, only_along(metric, (axis,))).upper * block.most for axis in moving}
+    parts = {axis: max_ratio(cost, restricted_to(metric, (axis,))).upper * block.most for axis in moving}
     if isinstance(metric, WithAbsent):
         parts[PRESENCE] = Fraction(block.most) / Fraction(metric.radius)
     return ProportionalLoss(along=parts)

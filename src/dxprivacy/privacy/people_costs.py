@@ -35,7 +35,7 @@ _MOST_PAIRS = 300_000_000  # over all groups
 
 def part_of_people(block: PeopleTable, scales: Floats, metric: Metric) -> Exact:
     """Return the fraction of the policy, for whole people, that noise of these scales uses; may be infinite."""
-    apart = least_apart(block, metric)
+    apart = least_distances(block, metric)
     most: Exact = Fraction(0)
     kept: list[Fraction] = []  # the largest 1/c of the groups so far, as a heap
     total = Fraction(0)
@@ -79,7 +79,7 @@ def closest_groups(block: PeopleTable, metric: Metric) -> Extreme | None:
     return min(found, key=lambda near: near.distance) if found else None
 
 
-def least_apart(block: PeopleTable, metric: Metric) -> tuple[Fraction | None, ...]:
+def least_distances(block: PeopleTable, metric: Metric) -> tuple[Fraction | None, ...]:
     """Return, per group, a lower bound on the distance for people of a row inside from one outside; None if empty."""
     each, slack = metric.universe.rows_each, Fraction(4 * metric.error + 2.0**-44)
     return tuple(
@@ -123,7 +123,7 @@ def best_scales(block: PeopleTable, metric: Metric) -> Floats:
     With groups ordered by distance, the precisions w of the first k add up to at most s_k (for at most 2m groups).
     Under these constraints the minimum of sum 1/w^2 follows the lower convex hull of the points (k, s_k).
     """
-    apart = least_apart(block, metric)
+    apart = least_distances(block, metric)
     order = sorted((k for k, s in enumerate(apart) if s is not None), key=lambda k: _distance(apart[k]))
     scales = np.zeros(block.rows)
     if not order:

@@ -121,10 +121,10 @@ class _Map(ProportionalBlock):
     @property
     def changed(self) -> int:
         block = self.block
-        return 0 if block.tells_nothing else 2 * block.most * block.universe.rows_each
+        return 0 if block.is_constant else 2 * block.most * block.universe.rows_each
 
 
-def whole_of(block: Block) -> ProportionalBlock:
+def proportional_block(block: Block) -> ProportionalBlock:
     """Return the accounting of a block with a proportional cost."""
     if isinstance(block, PeopleTable):
         return _People(block)
@@ -156,29 +156,32 @@ class ProportionalCost(RowsCost):
 
     @property
     def proportional(self) -> frozenset[str]:
-        return frozenset(whole_of(block).called for block, _ in self.workload.proportional)
+        return frozenset(proportional_block(block).called for block, _ in self.workload.proportional)
 
     @property
     def by_pairs(self) -> LaplaceCost | None:
         return self._rows
 
     @cached_property
-    def flat(self) -> ProportionalLoss:
+    def proportional_loss(self) -> ProportionalLoss:
         """The fractions of distances that counts of people and maps use."""
         return self._part(self.metric)
 
-    def flat_under(self, metric: Metric) -> ProportionalLoss:
-        return self.flat if metric.digest == self.metric.digest else self._part(metric)
+    def proportional_loss_under(self, metric: Metric) -> ProportionalLoss:
+        return self.proportional_loss if metric.digest == self.metric.digest else self._part(metric)
 
     def _part(self, metric: Metric) -> ProportionalLoss:
         parts = [
-            whole_of(block).part(self._of(block.rows, start), metric) for block, start in self.workload.proportional
+            proportional_block(block).part(self._of(block.rows, start), metric)
+            for block, start in self.workload.proportional
         ]
         return sum(parts, ProportionalLoss())
 
     @cached_property
     def of_proportional(self) -> float:
-        return math.fsum(whole_of(b).reading(self._of(b.rows, start)) for b, start in self.workload.proportional)
+        return math.fsum(
+            proportional_block(b).reading(self._of(b.rows, start)) for b, start in self.workload.proportional
+        )
 
     def _of(self, rows: int, start: int) -> Floats:
         return self.scales[start : start + rows]
@@ -189,7 +192,7 @@ class ProportionalCost(RowsCost):
         return (
             (0.0 if self._rows is None else self._rows.error)
             + self.metric.error
-            + 2.0**-50 * (1 + len(self.flat.along))
+            + 2.0**-50 * (1 + len(self.proportional_loss.along))
         )
 
     @property
@@ -207,14 +210,14 @@ class ProportionalCost(RowsCost):
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
         own = np.zeros(len(i)) if self._rows is None else self._rows.pairwise(i, j)
-        return own + taken(self.flat, self.metric, i, j)
+        return own + taken(self.proportional_loss, self.metric, i, j)
 
     def keys(self, i: Ints, j: Ints) -> Ints:
         return self.universe.keys(i, j)
 
     def exact(self, i: int, j: int) -> Exact:
         own = Fraction(0) if self._rows is None else self._rows.exact(i, j)
-        flat = self.flat
+        flat = self.proportional_loss
         if i == j:
             return own
         total = own + (flat.everywhere * self.metric.exact(i, j) if flat.everywhere else 0)
@@ -230,7 +233,7 @@ class ProportionalCost(RowsCost):
         return own * each + min(charged, most if most == math.inf else Fraction(most))
 
     def _along(self, i: int, j: int) -> Exact:
-        along, absent = self.flat.along, self.universe.absent
+        along, absent = self.proportional_loss.along, self.universe.absent
         once = (
             along.get(PRESENCE, Fraction(0)) * self.metric.radius if isinstance(self.metric, WithAbsent) else math.inf
         )

@@ -17,7 +17,7 @@ from dxprivacy.metrics import Extreme, Metric
 from dxprivacy.metrics.closed_forms import Constant
 from dxprivacy.metrics.metric import Pairs
 from dxprivacy.metrics.with_other import WithAbsent, WithOther
-from dxprivacy.privacy.search.tree_search import closest_apart
+from dxprivacy.privacy.search.tree_search import closest_separated
 from dxprivacy.privacy.search.value_classes import closest_between
 from dxprivacy.universe.blocks import Block, joint_classes
 from dxprivacy.universe.blocks.block import pieces
@@ -79,7 +79,7 @@ def _candidates(workload: Workload, metric: Metric) -> Iterator[tuple[Ints, Ints
         elif (few := _one_of_each(axes[axis], moving)) is not None:
             yield from _finite(axes[axis], few, stride)
         else:
-            for pairs in closest_apart(axes[axis], moving) or closest_between(axes[axis], moving):
+            for pairs in closest_separated(axes[axis], moving) or closest_between(axes[axis], moving):
                 yield from _finite(axes[axis], pairs, stride)
 
 

@@ -230,11 +230,11 @@ class Universe:
         rows = zip(chosen.tolist(), *columns, strict=True)
         return [self.record(c) if c == self.absent else dict(zip(self.names, row, strict=True)) for c, *row in rows]
 
-    def tell(self, i: int, j: int) -> tuple[str, str]:
+    def describe(self, i: int, j: int) -> tuple[str, str]:
         """Describe two records by the attributes in which they differ, without the name if a single value is a word.
 
         >>> u = Universe([Values(name="sex", values=("M", "F")), Values(name="native", values=("Y", "N"))])
-        >>> u.tell(0, 1)
+        >>> u.describe(0, 1)
         ('Y', 'N')
         """
         a, b = self.record(i), self.record(j)

@@ -82,8 +82,8 @@ def test_why_explains_one_answer_by_its_pair(town, dxp):
     asked = ("count by sex", "--why", "F", "--method", "optimal", "--budget", "100%")
     out = " ".join(dxp("plan", "policy.toml", *asked).fine().out.split())
     assert (
-        "Why F Moving one person from M to F changes 2 answers. The policy allows that move a privacy loss of ε 1 in total"
-        in out
+        "Why F Moving one person from M to F changes 2 answers. "
+        "The policy allows that move a privacy loss of ε 1 in total" in out
     )
     wrong = dxp("plan", "policy.toml", "count by state", "--why", "New Jersei")
     assert wrong.code == 4

@@ -80,7 +80,7 @@ def test_choices_and_answers_add_up_in_one_ledger(survey):
         with pytest.raises(BudgetExceeded):
             session.select(session.plan_selection("most common sex", budget="10%"))
         session.select(session.plan_selection("median age"))  # another attribute has its own budget
-        told = session.ledger.tell_apart({"sex": "M"}, {"sex": "F"})
+        told = session.ledger.between({"sex": "M"}, {"sex": "F"})
         assert told.spent == pytest.approx(float(selection.cost.exact(0, 11) + plan.cost.exact(0, 11)))
 
 

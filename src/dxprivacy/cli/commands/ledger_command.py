@@ -216,7 +216,7 @@ def _show(
         book.verify()
         if between is not None:
             a, b = (_record(text) for text in between)
-            told = book.tell_apart(a, b)
+            told = book.between(a, b)
             data: Any = {**vars(told), "factor": told.factor}
             lines = between_lines(told)
             step = next_step("dxp ledger", ledger, *option)

@@ -12,7 +12,7 @@ from dxprivacy.formats.canonical import PLAN, WITH_RECONSTRUCTION, is_sealed, se
 from dxprivacy.formats.file_access import PLAN as PLAN_FILE
 from dxprivacy.formats.file_access import write_file
 from dxprivacy.mechanisms.linear.estimators.block_max_tables import BlockMaxTables
-from dxprivacy.mechanisms.linear.estimators.exact_reconstruction import WayBack
+from dxprivacy.mechanisms.linear.estimators.exact_reconstruction import ExactEstimator
 from dxprivacy.mechanisms.linear.estimators.k_norm_counts import KNormCounts
 from dxprivacy.mechanisms.linear.estimators.least_squares import LeastSquares
 from dxprivacy.mechanisms.linear.estimators.measured import AsAsked, Measured, NoiseCost, RowForRow
@@ -258,8 +258,8 @@ def load_plan(data: dict[str, Any], metric: Metric, *, dataset: str = "", title:
     return plan
 
 
-def _reconstruction(given: dict[str, Any], asked: int, counted: int) -> WayBack:
+def _reconstruction(given: dict[str, Any], asked: int, counted: int) -> ExactEstimator:
     try:
-        return WayBack.from_dict(given["reconstruction"], asked, counted)
+        return ExactEstimator.from_dict(given["reconstruction"], asked, counted)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise UsageError("the plan file is damaged: its reconstruction", hints=["dxp plan … plans again"]) from None

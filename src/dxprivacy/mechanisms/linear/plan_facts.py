@@ -12,7 +12,7 @@ from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.exact.rounding import finite
 from dxprivacy.formats.canonical import WITH_RECONSTRUCTION, Format, digest_of
-from dxprivacy.mechanisms.linear.estimators.exact_reconstruction import WayBack
+from dxprivacy.mechanisms.linear.estimators.exact_reconstruction import ExactEstimator
 from dxprivacy.mechanisms.linear.estimators.measured import Measured, NoiseCost, all_expected
 from dxprivacy.mechanisms.linear.planning.standard_baselines import Baselines, Ours, baselines
 from dxprivacy.mechanisms.planned import Facts
@@ -92,7 +92,7 @@ class PlanFacts(Facts):
         return self.measured.estimate(noisy, self.scales, records)
 
     @property
-    def reconstruction(self) -> WayBack | None:
+    def reconstruction(self) -> ExactEstimator | None:
         """The exact estimator matrix, if the plan's file carries one."""
         return self.measured.reconstruction(self.scales)
 

@@ -52,7 +52,9 @@ def row_ratios(workload: Workload, metric: Metric) -> Floats:
 
 def _block_ratios(block: Block, workload: Workload, metric: Metric) -> Floats:
     alone = Workload(workload.universe, (block,), ())
-    pairs = cover(LaplaceCost(alone, np.arange(1.0, block.rows + 1.0)), metric, walks=True)  # contexts distinguish rows
+    pairs = cover(
+        LaplaceCost(alone, np.arange(1.0, block.rows + 1.0)), metric, tree_searches=True
+    )  # contexts distinguish rows
     if not pairs.tight or pairs.size * block.width > _MOST_PAIRS:
         bound = max_ratio(SelectionCost(alone, np.ones(block.rows)), metric)
         if bound.upper == math.inf:

@@ -80,7 +80,7 @@ def _certified(loss: Any, d: Metric, budget: Fraction) -> tuple[float, Certifica
     unit = ScaledLoss(loss, Fraction(1))
     bound = max_ratio(unit, d)
     if bound.upper == math.inf:
-        a, b = d.universe.tell(*(bound.witness or (0, 0)))
+        a, b = d.universe.describe(*(bound.witness or (0, 0)))
         raise SeparatesIdentical(
             "the scores may separate records the policy calls identical",
             details=[f"{a} and {b} have ε 0: no noise is enough."],

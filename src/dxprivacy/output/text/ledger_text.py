@@ -8,7 +8,7 @@ from typing import Any
 
 from dxprivacy.ledger.adoption import Adoption
 from dxprivacy.ledger.history import Entry, kind_of
-from dxprivacy.ledger.ledger import Ledger, Told
+from dxprivacy.ledger.ledger import Ledger, PairBudget
 from dxprivacy.ledger.ledger_budget import Used, most_used, used_by_attribute, worst_of
 from dxprivacy.ledger.policy_upgrade import Match, Upgrade
 from dxprivacy.privacy import max_ratio
@@ -47,7 +47,7 @@ def adoption_lines(adoption: Adoption, *, dry_run: bool = False) -> list[str]:
         table += [["", line] for line in what[1:]]
     lines = [head, carried, "", *columns(table, "ll")]
     if adoption.pair is not None:
-        pair = " – ".join(short(x, 40) for x in adoption.version.metric.universe.tell(*adoption.pair))
+        pair = " – ".join(short(x, 40) for x in adoption.version.metric.universe.describe(*adoption.pair))
         used = percent(float(adoption.used))
         lines += ["", f"  most used  {pair}: {used} of what the new policy allows"]
     return lines
@@ -117,7 +117,7 @@ def adoption_to_dict(adoption: Adoption, *, dry_run: bool = False) -> dict[str, 
         "worst_case_epsilon_after": _finite(adoption.worst_after),
         "looser": list(adoption.looser),
         "used": str(adoption.used),
-        "most_used_pair": list(adoption.version.metric.universe.tell(*adoption.pair)) if adoption.pair else None,
+        "most_used_pair": list(adoption.version.metric.universe.describe(*adoption.pair)) if adoption.pair else None,
     }
 
 
@@ -219,7 +219,7 @@ def _figures(ledger: Ledger, costs: Sequence[RowsCost]) -> list[str]:
 
 
 def _words(ledger: Ledger, pair: tuple[int, int]) -> str:
-    return short_pair(" – ".join(ledger.universe.tell(*pair)), 60)
+    return short_pair(" – ".join(ledger.universe.describe(*pair)), 60)
 
 
 def _pairs(ledger: Ledger, used: list[Used]) -> str:
@@ -234,7 +234,7 @@ def _pairs(ledger: Ledger, used: list[Used]) -> str:
     return f"{first}, next {second} ({percent(used[1].left)})"
 
 
-def between_lines(told: Told) -> list[str]:
+def between_lines(told: PairBudget) -> list[str]:
     """Return what was spent and what is left between two records."""
     entries = f" ({numbered(told.entries)})" if told.entries else ""
     factor = "without limit" if math.isinf(told.factor) else f"by at most a factor {_factor(told.factor)}"
@@ -258,7 +258,7 @@ def _factor(factor: float) -> str:
     return digits(factor) if factor >= 1.005 else f"{1 + math.ceil((factor - 1) * 1e4) / 1e4:g}"
 
 
-def _left(told: Told) -> str:
+def _left(told: PairBudget) -> str:
     if told.left is None:
         low, high = told.between or (0.0, told.allowed)
         why = "detours over too many records decide it"
@@ -300,7 +300,7 @@ def ledger_to_dict(ledger: Ledger) -> dict[str, Any]:
                 "left": used[0].left,
                 "charged": used[0].charged,
                 "allowed": used[0].allowed,
-                "pair": list(ledger.universe.tell(*used[0].pair)),
+                "pair": list(ledger.universe.describe(*used[0].pair)),
             }
             if used
             else {"used": 0.0, "left": 1.0}

@@ -47,7 +47,7 @@ def pair_words(metric: Metric, pair: tuple[int, int] | None) -> str:
     """Return a pair of records as text, with their distance if they are places."""
     if pair is None:
         return "–"
-    a, b = metric.universe.tell(*pair)
+    a, b = metric.universe.describe(*pair)
     distance = apart(metric, pair)
     return f"{a} – {b}" + (f", {distance}" if distance else "")
 
@@ -290,7 +290,7 @@ def because(plan: Plan, limit: LimitingPair) -> str:
     """Explain how a pair limits its answers."""
     if limit.pair is None:
         return "No pair limits it."
-    a, b = plan.metric.universe.tell(*limit.pair)
+    a, b = plan.metric.universe.describe(*limit.pair)
     moved = len(separated_answers(plan, limit.pair))
     universe = plan.metric.universe
     allowed = float(plan.metric.exact(*limit.pair)) * float(plan.budget) * universe.rows_each

@@ -9,7 +9,7 @@ import numpy as np
 from dxprivacy.exact.arrays import Ints, read_only
 from dxprivacy.metrics import Metric
 from dxprivacy.metrics.metric import BLOCK, Pairs
-from dxprivacy.privacy.search.tree_search import Walk
+from dxprivacy.privacy.search.tree_search import TreeSearch
 from dxprivacy.privacy.search.value_classes import ends_of
 from dxprivacy.universe.blocks import OneHot, joint_classes
 from dxprivacy.universe.blocks.block import classes_of_rows
@@ -81,8 +81,8 @@ class Cover:
     `moves`      candidate pairs along single attributes;
     `plain`      the metric whose own generating pairs are used instead;
     `presence`   records against their absence;
-    `walks`      tree searches along attributes of many points: they find the pairs that matter to one loss;
-    `exchanged`  attributes with value symmetry: one pair represents many rows.
+    `tree_searches`      tree searches along attributes of many points: they find the pairs that matter to one loss;
+    `symmetric`  attributes with value symmetry: one pair represents many rows.
 
     The others can only be bounded, each query by itself:
     `loose`      attributes with too many contexts;
@@ -97,9 +97,9 @@ class Cover:
     apart: tuple[Terms, ...] = ()
     plain: Metric | None = field(default=None)
     presence: CandidatePairs | None = None
-    walks: tuple[Walk, ...] = ()
+    tree_searches: tuple[TreeSearch, ...] = ()
     absences: tuple[tuple[Own, ...], ...] = ()
-    exchanged: tuple[int, ...] = ()
+    symmetric: tuple[int, ...] = ()
     steep: tuple[tuple[Metric, Terms], ...] = ()
 
     @property
@@ -118,7 +118,7 @@ class Cover:
     @property
     def tight(self) -> bool:
         """Whether the pairs decide alone: without bounds and tree searches."""
-        return not (self.bounded or self.walks)
+        return not (self.bounded or self.tree_searches)
 
     def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
         """Yield all pairs except those that are only bounded."""
@@ -170,7 +170,7 @@ _MOST_AMOUNTS = 400
 _TRIED = 12  # values of a kind, in different classes; at least two, because one would look like the only one
 
 
-def standing_pairs(listed: int, axis: int, terms: Sequence[Term], moving: Ints) -> Pairs | None:
+def symmetric_pairs(listed: int, axis: int, terms: Sequence[Term], moving: Ints) -> Pairs | None:
     """Return pairs of values of an attribute that represent all pairs; None if value symmetry does not apply.
 
     `moving` are the value classes (no term separates two values of a class); the first `listed` values have one
@@ -191,7 +191,7 @@ def standing_pairs(listed: int, axis: int, terms: Sequence[Term], moving: Ints) 
     return np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
 
 
-def standing_records(terms: Sequence[Term], universe: Universe) -> Pairs | None:
+def symmetric_record_pairs(terms: Sequence[Term], universe: Universe) -> Pairs | None:
     """Return pairs of records that represent all pairs under a constant metric; None if symmetry does not apply."""
     i = j = universe.numbered([0])
     for axis in sorted({axis for term in terms for axis in term.axes}):
@@ -211,7 +211,7 @@ def standing_records(terms: Sequence[Term], universe: Universe) -> Pairs | None:
     return i[differ], j[differ]
 
 
-def never_more(terms: Sequence[Term], universe: Universe) -> float | None:
+def spread_bound(terms: Sequence[Term], universe: Universe) -> float | None:
     """Upper bound (up to rounding) on the loss if every table has one scale; None if not applicable.
 
     It is the loss if all records lay in different rows of every table with several rows.

@@ -29,8 +29,15 @@ from dxprivacy.metrics import Metric, PseudoMetric
 from dxprivacy.metrics.closed_forms import Constant, LineMetric
 from dxprivacy.metrics.metric import BLOCK, Pairs, all_pairs
 from dxprivacy.metrics.with_other import WithAbsent, WithOther
-from dxprivacy.privacy.search.candidate_pairs import CandidatePairs, Cover, Loose, Own, standing_pairs, standing_records
-from dxprivacy.privacy.search.tree_search import MAX_WALKED, Walk, space_of
+from dxprivacy.privacy.search.candidate_pairs import (
+    CandidatePairs,
+    Cover,
+    Loose,
+    Own,
+    symmetric_pairs,
+    symmetric_record_pairs,
+)
+from dxprivacy.privacy.search.tree_search import MAX_SEARCHED, TreeSearch, space_of
 from dxprivacy.privacy.search.value_classes import (
     closest_between,
     equally_far,
@@ -50,23 +57,23 @@ MAX_PAIRS_OF_ATTRIBUTE = 100_000_000  # held in memory at once
 _MAX_EQUALLY_FAR = 4_000_000  # pairs at equal distance; beyond, bounding each query loses little
 _FEW_COLUMNS = 300  # under a constant metric; if there are more, value symmetry is tried
 _CONSTANT_COLUMNS = 2_500
-EXCHANGED_FROM = 1_500  # value classes with equal distances; from here on, value symmetry is used
+SYMMETRIC_FROM = 1_500  # value classes with equal distances; from here on, value symmetry is used
 _FEW_PAIRS = 50_000  # alternatives are covered together up to this size, otherwise one by one
 
 
 def largest_pairs(loss: PseudoMetric, metric: Metric, many: int, block: int = BLOCK) -> Iterator[Pairs]:
     """Yield pairs that include those with the largest ratios; tree searches yield `many` pairs in each context."""
-    plan = cover(loss, metric, walks=True)
+    plan = cover(loss, metric, tree_searches=True)
     yield from plan.pairs(block)
-    for walk in plan.walks:
+    for walk in plan.tree_searches:
         yield from walk.largest(many)
 
 
-def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None, walks: bool = False) -> Cover:
+def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None, tree_searches: bool = False) -> Cover:
     """Return pairs that decide the largest ratio of `loss` to `metric`.
 
-    With more than `most` pairs along one attribute, each query is only bounded.  With `walks`, pairs along attributes
-    of many points are left to tree searches.
+    With more than `most` pairs along one attribute, each query is only bounded.  With `tree_searches`, pairs along
+    attributes of many points are left to tree searches.
     """
     alternatives = loss.alternatives
     if alternatives is None:
@@ -74,10 +81,10 @@ def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None, walks:
     if not loss.terms:  # only proportional costs: all pairs have the same ratio
         return Cover("as a whole")
     if len(alternatives) > 1:
-        together = _cover(loss.terms, metric, _FEW_PAIRS, walks=walks)
+        together = _cover(loss.terms, metric, _FEW_PAIRS, tree_searches=tree_searches)
         if together is not None and together.size <= _FEW_PAIRS:
             return together
-    found = [_cover(terms, metric, most=most, walks=walks) or _plain(metric) for terms in alternatives]
+    found = [_cover(terms, metric, most=most, tree_searches=tree_searches) or _plain(metric) for terms in alternatives]
     if len(found) == 1:
         return found[0]
     if any(covered.plain is not None for covered in found):  # one alternative needs all pairs: use them for all
@@ -86,17 +93,17 @@ def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None, walks:
 
 
 def _cover(
-    terms: Terms, metric: Metric, few: int | None = None, *, most: int | None = None, walks: bool = False
+    terms: Terms, metric: Metric, few: int | None = None, *, most: int | None = None, tree_searches: bool = False
 ) -> Cover | None:
     # Pairs that decide for a sum of terms; None if they are more than `few`, or could only be bounded.
     most = few if few is not None else MAX_PAIRS if most is None else most
     if isinstance(metric, WithAbsent):
-        inside = _cover(terms, metric.base, few, most=most, walks=walks)
+        inside = _cover(terms, metric.base, few, most=most, tree_searches=tree_searches)
         return None if inside is None else _with_presence(inside, terms, metric, few, most)
     if isinstance(metric, Constant):
         return _constant(terms, metric, few)
     if metric.axes is not None:
-        return _sum_of_attributes(terms, metric, metric.axes, few, most, walks=walks)
+        return _sum_of_attributes(terms, metric, metric.axes, few, most, tree_searches=tree_searches)
     return _if_few(metric, few)
 
 
@@ -115,8 +122,8 @@ def _merged(covers: Sequence[Cover]) -> Cover:
         tuple(part for each in covers for part in each.loose),
         tuple(terms for each in covers for terms in each.apart),
         presence=presence,
-        walks=tuple(walk for each in covers for walk in each.walks),
-        exchanged=tuple(sorted({axis for each in covers for axis in each.exchanged})),
+        tree_searches=tuple(walk for each in covers for walk in each.tree_searches),
+        symmetric=tuple(sorted({axis for each in covers for axis in each.symmetric})),
         steep=tuple(part for each in covers for part in each.steep),
         absences=tuple(terms for each in covers for terms in each.absences),
     )
@@ -185,27 +192,27 @@ def _is_line(metric: Metric) -> bool:
 
 
 def _sum_of_attributes(
-    terms: Terms, metric: Metric, axes: Sequence[Metric], few: int | None, most: int, *, walks: bool
+    terms: Terms, metric: Metric, axes: Sequence[Metric], few: int | None, most: int, *, tree_searches: bool
 ) -> Cover | None:
     universe = metric.universe
     moves: list[CandidatePairs] = []
     loose: list[Loose] = []
-    walked: list[Walk] = []
-    exchanged: list[int] = []
+    walked: list[TreeSearch] = []
+    symmetric: list[int] = []
     steep: list[tuple[Metric, Terms]] = []
     for axis, along in enumerate(axes):
         touching = [t for t in terms if axis in t.axes]
         moving = joint_classes([t.moving(axis) for t in touching], universe.shape[axis])
         if not moving.any():
             continue  # no term depends on this attribute
-        if walks and in_space(moving) and (space := space_of(along, touching)) is not None:
-            contexts = worst_contexts_of(touching, _others(touching, axis), universe, MAX_WALKED // len(moving))
+        if tree_searches and in_space(moving) and (space := space_of(along, touching)) is not None:
+            contexts = worst_contexts_of(touching, _others(touching, axis), universe, MAX_SEARCHED // len(moving))
             if contexts is not None:
-                walked.append(Walk(axis, universe, space, contexts, tuple(touching)))
+                walked.append(TreeSearch(axis, universe, space, contexts, tuple(touching)))
                 continue
         if (found := _equally_far(along, axis, touching, moving)) is not None:
-            values, exchanges = found
-            exchanged += [axis] if exchanges else []
+            values, is_symmetric = found
+            symmetric += [axis] if is_symmetric else []
         elif len(axes) == 1 and not reducible(moving):
             return _if_few(metric, few)  # one attribute without large classes: its generating pairs, block by block
         elif not reducible(moving) and along.generator_count > _most_pairs(along):
@@ -230,7 +237,9 @@ def _sum_of_attributes(
         rule = _rule(axes[0])
     else:
         rule = "one attribute at a time" + (", upper bound per query" if loose or steep else "")
-    return Cover(rule, tuple(moves), tuple(loose), walks=tuple(walked), exchanged=tuple(exchanged), steep=tuple(steep))
+    return Cover(
+        rule, tuple(moves), tuple(loose), tree_searches=tuple(walked), symmetric=tuple(symmetric), steep=tuple(steep)
+    )
 
 
 def _most_pairs(along: Metric) -> int:
@@ -245,9 +254,9 @@ def _equally_far(
     if listed is None:
         return None
     ends = line_ends(touching, axis, listed)
-    if len(ends) < EXCHANGED_FROM:
+    if len(ends) < SYMMETRIC_FROM:
         return (pairs_of_ends(along, ends, moving),), False
-    found = standing_pairs(listed, axis, touching, moving)
+    found = symmetric_pairs(listed, axis, touching, moving)
     return None if found is None else ((found,), True)
 
 
@@ -282,8 +291,12 @@ def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
     axes = sorted({x for t in terms for x in t.axes})
     chosen = [line_ends(terms, axis, universe.shape[axis]) for axis in axes]
     count = math.prod(map(len, chosen))
-    if count > _FEW_COLUMNS and universe.absent is None and (found := standing_records(terms, universe)) is not None:
-        alike = replace(_at_one_place("constant", (found,)), exchanged=tuple(axes))
+    if (
+        count > _FEW_COLUMNS
+        and universe.absent is None
+        and (found := symmetric_record_pairs(terms, universe)) is not None
+    ):
+        alike = replace(_at_one_place("constant", (found,)), symmetric=tuple(axes))
         return None if few is not None and alike.size > few else alike
     if few is not None and count**2 > 2 * few:
         return None

@@ -22,7 +22,7 @@ from dxprivacy.privacy.costs import FINER, RowsCost, SumCost
 from dxprivacy.privacy.proportional_loss import ProportionalLoss
 from dxprivacy.privacy.search.candidate_pairs import CandidatePairs, Cover, Loose
 from dxprivacy.privacy.search.generating_pairs import cover
-from dxprivacy.privacy.search.value_classes import only_along
+from dxprivacy.privacy.search.value_classes import restricted_to
 from dxprivacy.privacy.search.worst_case import WorstCase
 from dxprivacy.universe.loss_terms import LossPart, Terms
 from dxprivacy.wording import repr_of_half_built
@@ -74,14 +74,14 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
         raise MetricError("the query and the metric speak about different universes")
     if isinstance(loss, (RowsCost, SumCost)) and loss.proportional:
         return _beside_proportional(loss, metric)
-    plan = _widest(loss, metric) or cover(loss, metric, walks=True)
+    plan = _widest(loss, metric) or cover(loss, metric, tree_searches=True)
     search = _Search(loss, metric)
     for i, j in plan.pairs(_block(loss)):
         search.look(i, j)
         if search.separated is not None:
             return Bound(math.inf, math.inf, search.separated, plan.rule)
     left_open = 0.0
-    for walk in plan.walks:
+    for walk in plan.tree_searches:
         for i, j, bound in walk.candidates(loss, metric):
             search.look(i, j)
             if search.separated is not None:
@@ -118,7 +118,7 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
 
 def _beside_proportional(loss: RowsCost | SumCost, metric: Metric) -> Bound:
     # Proportional costs add a fixed fraction of the distance to the ratio of all other rows, attribute by attribute.
-    flat, rows, called = loss.flat_under(metric), loss.by_pairs, " and ".join(sorted(loss.proportional))
+    flat, rows, called = loss.proportional_loss_under(metric), loss.by_pairs, " and ".join(sorted(loss.proportional))
     found = []
     for part, only in _parts(flat, metric):
         one = Bound(Fraction(0), Fraction(0), None, called)
@@ -141,7 +141,7 @@ def _parts(flat: ProportionalLoss, metric: Metric) -> list[tuple[Exact, Metric]]
     apart = [axis for axis in axes if flat.along.get(axis)]
     groups = [[axis] for axis in apart] + [[axis for axis in axes if axis not in apart]]
     decided = flat.decided(len(axes))
-    return [(max(decided.along_axis(axis) for axis in some), only_along(metric, some)) for some in groups if some]
+    return [(max(decided.along_axis(axis) for axis in some), restricted_to(metric, some)) for some in groups if some]
 
 
 def _widest(loss: PseudoMetric, metric: Metric) -> Cover | None:

@@ -23,7 +23,7 @@ from dxprivacy.universe.blocks import Block, MatrixRows, OneHot, Rows
 from dxprivacy.universe.loss_terms import LossPart, Term
 from dxprivacy.universe.universe import Universe
 
-MAX_WALKED = 1 << 26  # points times contexts
+MAX_SEARCHED = 1 << 26  # points times contexts
 _MAX_DENSE = 30_000_000  # numbers held for one part
 _SEPARATE = 3  # up to this many rows, each is a feature of its own
 
@@ -109,7 +109,7 @@ def _closest(metric: Metric, classes: Ints, u: Ints, v: Ints) -> Pairs:
     return u[first], v[first]
 
 
-def closest_apart(metric: Metric, classes: Ints) -> Iterator[Pairs] | None:
+def closest_separated(metric: Metric, classes: Ints) -> Iterator[Pairs] | None:
     """Return pairs of different classes that may be the closest of all; None if all pairs must be compared.
 
     A query that counts the classes has the same loss on every such pair, so the closest has the largest ratio.
@@ -128,7 +128,7 @@ def closest_apart(metric: Metric, classes: Ints) -> Iterator[Pairs] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class TreeSearch:
     """A tree search along one attribute, in the given contexts of the others."""
 
     axis: int

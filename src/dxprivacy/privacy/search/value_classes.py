@@ -202,7 +202,7 @@ def pairs_of_ends(metric: Metric, ends: Ints, moving: Ints) -> Pairs:
 # -- Restriction of a metric to some attributes: the others are public, so that their pairs do not matter --------------
 
 
-def only_along(metric: Metric, axes: Container[int]) -> Metric:
+def restricted_to(metric: Metric, axes: Container[int]) -> Metric:
     """Return the metric with infinite distances for records that differ in any attribute not in `axes`.
 
     Pairs that differ in one attribute generate a sum over attributes.  So the largest ratio under the metric is the
@@ -213,7 +213,7 @@ def only_along(metric: Metric, axes: Container[int]) -> Metric:
     >>> from dxprivacy.universe.universe import Universe
     >>> two = [Values(name=name, values=("x", "y"), has_other=False) for name in ("a", "b")]
     >>> both = attributes(Universe(two), {"a": 1, "b": 2})
-    >>> only_along(both, (1,)).exact(0, 1), only_along(both, (1,)).exact(0, 2)
+    >>> restricted_to(both, (1,)).exact(0, 1), restricted_to(both, (1,)).exact(0, 2)
     (Fraction(2, 1), inf)
     """
     base = present(metric)

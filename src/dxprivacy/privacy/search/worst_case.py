@@ -10,7 +10,7 @@ A loss is a sum of terms, each of which depends on some attributes:
                has its largest loss between known records;
 *lines*        otherwise, for values on a line the ends are enough (`value_classes.line_ends`);
 *bounds*       if these are still too many: the change if two records lie in different rows of all tables
-               (`candidate_pairs.never_more`), or the largest losses of the terms.
+               (`candidate_pairs.spread_bound`), or the largest losses of the terms.
 
 For printing, so in floats: below the true value by rounding errors at most.
 """
@@ -23,7 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.privacy.search.candidate_pairs import never_more
+from dxprivacy.privacy.search.candidate_pairs import spread_bound
 from dxprivacy.privacy.search.value_classes import line_ends
 from dxprivacy.universe.blocks import AlongAxis, OneHot, joint_classes
 from dxprivacy.universe.loss_terms import LossPart, Term
@@ -88,7 +88,7 @@ class _Component:
             i, j = np.unravel_index(int(table.argmax()), table.shape)
             return float(table[i, j]), (int(self._ends[i]), int(self._ends[j]))
         if pairs is None:
-            reach, most = sum(term.reach() for term in self.terms), never_more(self.terms, self.universe)
+            reach, most = sum(term.reach() for term in self.terms), spread_bound(self.terms, self.universe)
             return (reach if most is None else min(reach, most)), None
         loss = self.terms[0].pairwise(*pairs)
         at = int(loss.argmax()) if len(loss) else 0

@@ -49,7 +49,7 @@ class WorkedOut(OfSeveral):
     def _count_moved(self, rows: int) -> int | None:
         return None if self.count is None else self.count + rows
 
-    def _reckoned(self, records: int | None) -> float:
+    def _assumed_size(self, records: int | None) -> float:
         """Return the number of records that it is assumed to be about, before the data are known."""
         return max(float((records or 0) * self.fraction), 1.0)
 

@@ -120,7 +120,7 @@ class Inverse(WorkedOut):
 
     def _per_rank(self, records: int | None) -> float:
         """Return the effect of one record on the quantile, as if numbers lay evenly over half of their range."""
-        return self.reach / self._reckoned(records)
+        return self.reach / self._assumed_size(records)
 
     def _blurred(self) -> float:
         """Return the average widening of an interval by ramps on either side; single-step ramps do not widen it."""

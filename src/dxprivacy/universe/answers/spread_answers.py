@@ -126,7 +126,7 @@ class Spread(WorkedOut):
 
     def _pull(self, records: int | None) -> list[tuple[int, float]]:
         """Return for each row the largest effect of one step on the answer, to first order."""
-        size = self._reckoned(records)
+        size = self._assumed_size(records)
         rx, ry = map(float, self._reaches)
         product, steep = rx * ry, self._steepness
         out = [(self.product.row, float(self.product.unit))]

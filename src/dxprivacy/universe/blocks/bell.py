@@ -65,7 +65,7 @@ class Blurred(SoftTable):
         return int((ends[self._starts[1:]] - ends[self._starts[:-1]]).max(initial=0)) * self.beside.largest
 
     @property
-    def tells_nothing(self) -> bool:
+    def is_constant(self) -> bool:
         """Whether all records have the same column, for example on a map of one grid cell."""
         return not self.spans(absent=True).any()
 

@@ -264,7 +264,7 @@ def test_an_average_is_released_from_a_ledger_and_verified(tmp_path):
         release = session.release(found.plan, anyway=True)
         assert [a.label for a in release.answers] == ["mean age", "mean vote"]
         assert all(a.low <= a.value <= a.high for a in release.answers)
-        assert session.ledger.tell_apart({"age": 3}, {"age": 4}).spent > 0
+        assert session.ledger.between({"age": 3}, {"age": 4}).spent > 0
         release.save(tmp_path / "release.json")
         assert session.release(found.plan, anyway=True).to_json() == release.to_json()
         assert session.plan("mean age", method="biased", objective="absolute", budget="10%").measured.as_asked is False

@@ -29,7 +29,7 @@ _NEAR = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class WayBack:
+class ExactEstimator:
     """R and r over one denominator: workload row i is (sum of its entries times noisy + its constant times n) /
     denominator.
     """
@@ -59,7 +59,7 @@ class WayBack:
         return {name: list(x) if isinstance(x, tuple) else x for name, x in vars(self).items()}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], asked: int, counted: int) -> "WayBack":
+    def from_dict(cls, data: Mapping[str, Any], asked: int, counted: int) -> "ExactEstimator":
         """Load from JSON. Callers must check that it reconstructs the workload."""
         if set(data) != {"denominator", "rows", "columns", "entries", "constants"}:
             raise ValueError("reconstruction")
@@ -92,7 +92,7 @@ class SolvedPiece:
     constant: Floats
 
 
-def exact_way_back(pieces: Sequence[SolvedPiece], base: Ints) -> WayBack | None:
+def exact_estimator(pieces: Sequence[SolvedPiece], base: Ints) -> ExactEstimator | None:
     """Return the exact estimator of all components; `base` holds the entries of constant rows.
 
     None if some component has no exact estimator with small numbers.
@@ -119,10 +119,10 @@ def exact_way_back(pieces: Sequence[SolvedPiece], base: Ints) -> WayBack | None:
     if found_at.shape[1] > MOST_ENTRIES or max((abs(x) for x in constants), default=0) >= _LARGEST:
         return None
     rows, columns, entries = found_at[:, np.lexsort(found_at[1::-1])].tolist()
-    return WayBack(denominator, tuple(rows), tuple(columns), tuple(entries), tuple(constants))
+    return ExactEstimator(denominator, tuple(rows), tuple(columns), tuple(entries), tuple(constants))
 
 
-def tells(given: WayBack, pieces: Sequence[SolvedPiece], base: Ints) -> bool:
+def tells(given: ExactEstimator, pieces: Sequence[SolvedPiece], base: Ints) -> bool:
     """Whether R B + r 1' = W, where every row uses only its own component, and constant rows use no measured row."""
     left = set(range(len(base)))
     dense = {row: {0: c} for row, c in enumerate(given.constants)}

@@ -23,9 +23,9 @@ from dxprivacy.errors import NotCertified, QueryError
 from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.linear.estimators.exact_reconstruction import (
     MOST_NUMBERS,
+    ExactEstimator,
     SolvedPiece,
-    WayBack,
-    exact_way_back,
+    exact_estimator,
     tells,
 )
 from dxprivacy.mechanisms.linear.estimators.measured import Measured
@@ -158,7 +158,7 @@ class LeastSquares(Measured):
         if asked.universe.people is not None:
             raise NotCertified("least squares is not known for people with several rows", hints=['method="optimal"'])
         self._solved: tuple[tuple[float, ...], list[Solution]] | None = None
-        self._carried: tuple[tuple[float, ...], WayBack | None] | None = None
+        self._carried: tuple[tuple[float, ...], ExactEstimator | None] | None = None
 
     def _parts(self, scales: Sequence[float]) -> "list[Solution]":
         """The solution of each component, cached for the last scales."""
@@ -202,15 +202,15 @@ class LeastSquares(Measured):
             out[part.asked_rows] = part.variances()
         return out
 
-    def reconstruction(self, scales: Sequence[float]) -> WayBack | None:
+    def reconstruction(self, scales: Sequence[float]) -> ExactEstimator | None:
         """The estimator in exact numbers, if these are small enough to be stored."""
         key = tuple(scales)
         if self._carried is None or self._carried[0] != key:
             pieces = self._pieces(scales)
-            self._carried = (key, None if pieces is None else exact_way_back(pieces, self._base))
+            self._carried = (key, None if pieces is None else exact_estimator(pieces, self._base))
         return self._carried[1]
 
-    def adopt(self, given: WayBack, scales: Sequence[float]) -> None:
+    def adopt(self, given: ExactEstimator, scales: Sequence[float]) -> None:
         """Use the estimator of a file; raises unless it is exactly unbiased and has almost the least variance.
 
         The variance is checked because a forged file could add any multiple of a combination that is zero without

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from dxprivacy.errors import NotCertified, QueryError
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.mechanisms.linear.estimators.exact_reconstruction import WayBack
+from dxprivacy.mechanisms.linear.estimators.exact_reconstruction import ExactEstimator
 from dxprivacy.mechanisms.linear.noise.discrete_laplace_distribution import scale_for
 from dxprivacy.mechanisms.linear.noise.noise_distributions import Laplace, laplace_distributions
 from dxprivacy.mechanisms.linear.strategies.separated_records import count_representatives, moves, representatives
@@ -140,11 +140,11 @@ class Measured(ABC):
     def prepare(self, scales: Sequence[float]) -> None:  # noqa: B027
         """Build what the sampler needs from public numbers, before anything is spent; by default nothing."""
 
-    def reconstruction(self, scales: Sequence[float]) -> WayBack | None:  # noqa: ARG002
+    def reconstruction(self, scales: Sequence[float]) -> ExactEstimator | None:  # noqa: ARG002
         """The estimator in exact numbers, if a file has to carry it and can."""
         return None
 
-    def adopt(self, given: WayBack, scales: Sequence[float]) -> None:  # noqa: ARG002
+    def adopt(self, given: ExactEstimator, scales: Sequence[float]) -> None:  # noqa: ARG002
         """Use the estimator of a file."""
         raise NotCertified("a plan that needs no reconstruction carries one")
 

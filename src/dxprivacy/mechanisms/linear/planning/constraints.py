@@ -63,7 +63,7 @@ class ConstraintSearch:
 
     def cover_of(self, scales: Floats) -> Cover:
         """The candidate pairs that decide whether answers with these scales fit next to what was spent."""
-        return cover(together(LaplaceCost(self.workload, scales), self.spent), self.metric, walks=True)
+        return cover(together(LaplaceCost(self.workload, scales), self.spent), self.metric, tree_searches=True)
 
     def first(self, plan: Cover) -> Pool:
         """The initial pool: per row a pair with its two extreme values, and the nearest neighbors between which it
@@ -85,7 +85,7 @@ class ConstraintSearch:
     def _neighbors(self, plan: Cover) -> Pool:
         first, second = [], []
         width = max(1, self.workload.width)
-        for walk in plan.walks:
+        for walk in plan.tree_searches:
             tree = walk.space.tree
             i, j, _ = tree.neighbors
             most = max(1, _SAMPLE // (width * len(walk.contexts)))
@@ -118,12 +118,12 @@ class ConstraintSearch:
 
         for i, j in plan.pairs(_AT_ONCE):
             look(i, j)
-        alone = cover(cost, self.metric, walks=True) if self.spent is not None else plan
-        for walk in alone.walks:
+        alone = cover(cost, self.metric, tree_searches=True) if self.spent is not None else plan
+        for walk in alone.tree_searches:
             for i, j in walk.largest(many, above=float(self.budget)):
                 look(i, j)
         if self.spent is not None:
-            for walk in plan.walks:
+            for walk in plan.tree_searches:
                 for i, j in walk.largest(many, above=1.0):
                     look(i, j)
         if not found:
@@ -209,14 +209,14 @@ def constraints(workload: Workload, metric: Metric, budget: Fraction, spent: Cos
     rows = np.arange(workload.rows, dtype=np.int64)
     # Distinct scales, so that contexts distinguish all rows.
     different = LaplaceCost(workload, np.arange(1.0, workload.rows + 1.0))
-    plan = cover(together(different, spent), metric, walks=True)
+    plan = cover(together(different, spent), metric, tree_searches=True)
     build = _Building(workload, metric, budget, spent)
-    if plan.walks and replace(plan, walks=()).tight:
+    if plan.tree_searches and replace(plan, tree_searches=()).tight:
         search = ConstraintSearch(workload, metric, budget, spent)
         return build.searched(search, search.first(plan))
-    if plan.tight and not plan.exchanged and (found := build.dense(plan) or build.sparse(plan, rows)) is not None:
+    if plan.tight and not plan.symmetric and (found := build.dense(plan) or build.sparse(plan, rows)) is not None:
         return found
-    return _by_block(build, plan.size if plan.tight and not plan.exchanged else None)
+    return _by_block(build, plan.size if plan.tight and not plan.symmetric else None)
 
 
 def constraints_by_block(workload: Workload, metric: Metric, budget: Fraction) -> Constraints | None:
@@ -227,8 +227,8 @@ def constraints_by_block(workload: Workload, metric: Metric, budget: Fraction) -
 def _by_block(build: "_Building", tried: int | None) -> Constraints | None:
     """One variable for the rows of each block; None if that would be the system of `tried` pairs again."""
     workload = build.workload
-    plan = cover(together(LaplaceCost(workload, np.ones(workload.rows)), build.spent), build.metric, walks=True)
-    shared = _shared(workload, plan.exchanged, alike=plan.presence is not None)
+    plan = cover(together(LaplaceCost(workload, np.ones(workload.rows)), build.spent), build.metric, tree_searches=True)
+    shared = _shared(workload, plan.symmetric, alike=plan.presence is not None)
     if not plan.tight or (plan.size == tried and len(np.unique(shared)) == workload.rows):
         return None
     return build.sparse(plan, shared)
@@ -267,7 +267,7 @@ def _directions(metric: Metric) -> Iterator[tuple[set[int], Metric]]:
         yield {axis}, WithAbsent(metric.universe, alone, metric.radius) if isinstance(metric, WithAbsent) else alone
 
 
-def _shared(workload: Workload, exchanged: Sequence[int], *, alike: bool) -> Ints:
+def _shared(workload: Workload, symmetric: Sequence[int], *, alike: bool) -> Ints:
     """One variable for all rows of a structured block over several attributes, otherwise one per row.
 
     Contexts that differ only in which rows of the block change then give the same constraint. Sharing is also used
@@ -277,7 +277,7 @@ def _shared(workload: Workload, exchanged: Sequence[int], *, alike: bool) -> Int
     labels: list[int] = []
     for block in workload.blocks:
         first = labels[-1] + 1 if labels else 0
-        several = alike or len(block.axes) > 1 or not {*block.axes}.isdisjoint(exchanged)
+        several = alike or len(block.axes) > 1 or not {*block.axes}.isdisjoint(symmetric)
         as_one = isinstance(block, (OneHot, SoftTable)) and several
         labels += [first] * block.rows if as_one else range(first, first + block.rows)
     return np.array(labels, dtype=np.int64)

@@ -13,7 +13,7 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.linear.plan import Plan
 from dxprivacy.metrics.metric import all_pairs
 from dxprivacy.privacy import largest_pairs, ratios
-from dxprivacy.privacy.proportional_costs import whole_of
+from dxprivacy.privacy.proportional_costs import proportional_block
 
 _CHUNK = 1 << 8
 _KEPT = 100_000
@@ -86,7 +86,7 @@ def _limits_of_proportional(plan: Plan, found: list[LimitingPair]) -> list[Limit
     """People and maps are limited by the closest two records that they separate."""
     pairs: dict[int, tuple[int, int]] = {}
     for block, start in plan.workload.proportional:
-        told = zip(range(start, start + block.rows), whole_of(block).limiting(plan.metric), strict=True)
+        told = zip(range(start, start + block.rows), proportional_block(block).limiting(plan.metric), strict=True)
         pairs |= {row: near.pair for row, near in told if near is not None}
     used = float(plan.certificate.ratio)
     answers = zip(plan.workload.answers, found, strict=True)

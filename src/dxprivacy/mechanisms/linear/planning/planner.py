@@ -27,7 +27,7 @@ from dxprivacy.optimize.strategies import Effort
 from dxprivacy.policy import Policy
 from dxprivacy.privacy.certificate import separates
 from dxprivacy.privacy.costs import Cost
-from dxprivacy.privacy.proportional_costs import laplace_cost, whole_of
+from dxprivacy.privacy.proportional_costs import laplace_cost, proportional_block
 from dxprivacy.privacy.proportional_loss import ProportionalLoss
 from dxprivacy.privacy.repair import Allowance, parse_budget, repaired, require_spent
 from dxprivacy.queries.asked import Stack
@@ -88,7 +88,10 @@ def _scales(task: Task, proportional: "list[_Whole]", beside: float) -> Floats:
 
 def _taken(task: Task, scales: Floats) -> Fraction:
     """An upper bound on the part of the policy that all proportional costs use together."""
-    parts = [whole_of(b).part(scales[start : start + b.rows], task.metric) for b, start in task.workload.proportional]
+    parts = [
+        proportional_block(b).part(scales[start : start + b.rows], task.metric)
+        for b, start in task.workload.proportional
+    ]
     return Fraction(sum(parts, ProportionalLoss()).most)
 
 
@@ -114,7 +117,7 @@ class _Whole:
     """A block with proportional cost: scales that use the whole policy, their error, and the target scales."""
 
     def __init__(self, task: Task, block: Block, start: int) -> None:
-        whole, self.places = whole_of(block), slice(start, start + block.rows)
+        whole, self.places = proportional_block(block), slice(start, start + block.rows)
         with placed(_title(task, start)):
             proposed = whole.proposed(task.metric)
             part = whole.part(proposed, task.metric).most

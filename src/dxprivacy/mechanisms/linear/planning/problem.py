@@ -171,7 +171,7 @@ class Task:
         alone = Workload(self.workload.universe, (block,), ())
         # Distinct scales, so that contexts distinguish all rows.
         different = LaplaceCost(alone, np.arange(1.0, block.rows + 1.0))
-        pairs = cover(different, self.metric, most=_FEW_MOVES, walks=True)
+        pairs = cover(different, self.metric, most=_FEW_MOVES, tree_searches=True)
         if not pairs.tight:
             everything = max_ratio(LaplaceCost(alone, np.ones(block.rows)), self.metric).upper == 0
             return np.asarray((block.peak_of_row == 0) | everything, dtype=bool)
@@ -224,9 +224,9 @@ class Task:
     def growth_beside_spent(self) -> float:
         """The factor by which the even scales must grow to fit next to what was spent, in floats."""
         cost = LaplaceCost(self.workload, self.even_scales)
-        plan = cover(together(cost, self.spent), self.metric, walks=True)
-        if plan.walks:
-            return self._growth_by_walks(cost)
+        plan = cover(together(cost, self.spent), self.metric, tree_searches=True)
+        if plan.tree_searches:
+            return self._growth_by_search(cost)
         most = 0.0
         for i, j in plan.pairs(1 << 13):
             asks = np.isfinite(self.metric.pairwise(i, j))
@@ -239,7 +239,7 @@ class Task:
             most = max(most, float((load[moved] / limits[moved]).max(initial=0.0)))
         return most
 
-    def _growth_by_walks(self, cost: LaplaceCost) -> float:
+    def _growth_by_search(self, cost: LaplaceCost) -> float:
         """The same if pairs are searched for: iterate on the most violated pair, which determines the next factor."""
         growth = float(self.even_bound.upper / self.budget)
         for _ in range(_SHORT_PAIRS):

@@ -308,7 +308,7 @@ def _will_do(query: Density, plan: PlanFacts, per_part: float, records: int) -> 
     except DxError:  # for instance if the width exceeds the map
         return False
     (block,) = workload.blocks
-    if not isinstance(block, Blurred) or block.tells_nothing:
+    if not isinstance(block, Blurred) or block.is_constant:
         return False
     filled = int((block.peak_of_row > 0).sum())
     return per_part * _paid(block, plan) <= _ADVISED * records / filled

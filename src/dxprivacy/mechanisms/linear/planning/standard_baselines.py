@@ -42,7 +42,7 @@ from dxprivacy.mechanisms.linear.planning.standard_quantiles import chosen_quant
 from dxprivacy.metrics import Metric
 from dxprivacy.privacy import largest_loss, max_ratio, strictest_pair
 from dxprivacy.privacy.costs import LaplaceCost
-from dxprivacy.privacy.proportional_costs import ProportionalCost, laplace_cost, whole_of
+from dxprivacy.privacy.proportional_costs import ProportionalCost, laplace_cost, proportional_block
 from dxprivacy.queries.asked import Stack
 from dxprivacy.universe.answers import Distribution, ErrorOf, Inverse, Spread
 from dxprivacy.universe.blocks import SoftTable
@@ -216,7 +216,7 @@ def _of_whole(ours: Ours, a: _Alone, strict: list[ErrorOf | None], at: "dict[int
     record.
     """
     ((block, _),) = a.workload.proportional
-    whole = whole_of(block)
+    whole = proportional_block(block)
     near = whole.closest(ours.metric)
     mine = np.array([ours.scales[r] for r in a.rows])
     part = whole.part(mine, ours.metric).most

@@ -174,7 +174,7 @@ def pairs_between(
     universe = metric.universe
     parts = [Groups(universe.names[a], tuple(c.tolist()), (1,) * len(c)) for a, c in zip(axes, classes, strict=True)]
     tally = Tally(tuple(parts) or (everybody(universe),)).on(universe)
-    covering = cover(together(LaplaceCost(tally, np.arange(1.0, tally.rows + 1.0)), spent), metric, walks=True)
+    covering = cover(together(LaplaceCost(tally, np.arange(1.0, tally.rows + 1.0)), spent), metric, tree_searches=True)
     if not covering.tight or covering.size > _MOST_PAIRS:
         return None
     least: dict[tuple[int, int], float] = {}

@@ -74,7 +74,7 @@ def _touched(spent: SumCost, metric: Metric) -> dict[str, bool]:
     if present(metric).axes is None:
         return {}
     axes = {axis for term in spent.terms for axis in term.axes}
-    flat = spent.flat  # counts of people take a part of every pair, maps of every pair of places
+    flat = spent.proportional_loss  # counts of people take a part of every pair, maps of every pair of places
     return {name: axis in axes or bool(flat.along_axis(axis)) for axis, name in enumerate(metric.universe.names)}
 
 

@@ -78,7 +78,7 @@ class Moves:
             for term in self.terms:
                 total += self._alone(term, u, v)
             return total, np.zeros(len(u), dtype=np.int64)
-        if not self.terms and self.axis is not None and not self.cost.flat:
+        if not self.terms and self.axis is not None and not self.cost.proportional_loss:
             return np.zeros(len(u)), np.zeros(len(u), dtype=np.int64)
         return _largest(self.cost, self._cells(u), self._cells(v), self.contexts, _width(self.terms))
 
@@ -223,7 +223,7 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
         at = np.zeros(len(usable), dtype=np.int64)
     else:
         used, at = moves.worst(u[usable], v[usable])
-        flat = plan.cost.flat
+        flat = plan.cost.proportional_loss
         used = used * each + float(flat.most if axis is None else flat.along_axis(axis)) * d[usable]
 
     def point(k: int) -> ProfilePoint:
@@ -259,7 +259,10 @@ def _presence(plan: Plan, radius: float, absent: int) -> Profile:
     if found is None:
         point = ProfilePoint(radius, radius, min(radius * float(plan.certificate.ratio), worst), (0, absent))
     else:
-        used = found[0] * plan.metric.universe.rows_each + float(plan.cost.flat.along_axis(parts.PRESENCE)) * radius
+        used = (
+            found[0] * plan.metric.universe.rows_each
+            + float(plan.cost.proportional_loss.along_axis(parts.PRESENCE)) * radius
+        )
         point = ProfilePoint(radius, radius, used, (found[1], absent))
     below = int(radius < worst * (1 - 1e-9))
     return Profile(PRESENCE, "", False, (point,), (point, point), below, 1, 0, True, found is None)
