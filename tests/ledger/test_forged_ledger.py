@@ -115,7 +115,7 @@ def with_stored_shares(path, d, plan, budget, count=3):
 
 
 @pytest.mark.parametrize("budget", ["1/1000", "0", "299999/1000000"])
-def test_a_stored_share_that_does_not_follow_from_its_entry_is_refused(tmp_path, budget):
+def test_a_stored_budget_that_does_not_follow_from_its_entry_is_refused(tmp_path, budget):
     d = dx.metrics.constant(3, "0.3")
     plan = standard_plan([[1, 0, 0]], d, budget="30%")
     with_stored_shares(tmp_path / "l.db", d, plan, budget)

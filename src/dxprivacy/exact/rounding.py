@@ -1,6 +1,6 @@
 """Exact numbers: parse them exactly, and round them in the safe direction.
 
-Distances are rounded down and costs are rounded up.  Every function here that rounds states the direction.
+Where rounding is needed, distances go down and costs go up.  Every function here that rounds states the direction.
 """
 
 import math

@@ -100,7 +100,10 @@ def _untitled(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def body_of(cost: RowsCost, content: dict[str, Any]) -> str:
-    """Return the digest of a request: the same request must mean the same plan, whatever the titles of its queries."""
+    """Return the digest of a request: the same request must mean the same plan, whatever the titles of its queries.
+
+    The stored budget is not covered: it depends on the version of the policy, and `checked_budget` recomputes it.
+    """
     kept = {k: v for k, v in content.items() if k != "budget"}
     kept |= {k: _untitled(kept[k]) for k in ("queries", "asked") if k in kept}
     text = json.dumps(kept, sort_keys=True, ensure_ascii=False)

@@ -9,7 +9,8 @@ It does not know metrics: a callback decides whether the budget suffices.  It gu
 - *Never new noise for an answered request.*  It is replayed from the record.
 - *One policy at a time.*  A `policy` row states the version of the policy for the rows after it.  It is appended like a
   reservation, decided against exactly the rows that precede it.
-- *Tamper-evident.*  Each row holds the hash of the row before; `witness.py` records the length of the chain.
+- *Tamper-evident.*  Each row holds the hash of the row before; `witness.py` records the hash of every row in a second
+  file.
 """
 
 import errno

@@ -114,10 +114,14 @@ class Ledger(Displayed):
         timeout: float = 30.0,
         new_ledger: bool = False,
     ) -> "Ledger":
-        """Open the ledger of a dataset; refuses that of another dataset or version, and an edited one.
+        """Open the ledger of a dataset; refuses that of another dataset or version.
 
-        `policy` is a policy, or a metric with the name of the dataset.  With `new_ledger` the file may be missing: the
-        first reservation creates it.  A ledger without reservations accepts any policy of its dataset.
+        A ledger that its chain or its witness contradicts is refused, too.  Contents and budgets of entries are checked
+        before their first use (`entries`, `reserve`, `verify`).
+
+        `policy` is a policy, or a metric with the name of the dataset.  `new_ledger` creates the ledger if it is missing
+        (with its first reservation); an existing one is opened.  A ledger without reservations accepts any policy of its
+        dataset.
         """
         ledger = cls(Path(path), Version.of(policy), _dataset(policy, dataset), timeout)
         try:

@@ -53,7 +53,7 @@ class PseudoMetric(Protocol):
 
     @property
     def slack(self) -> Fraction:
-        """Relative amount by which the true value may exceed `exact`; 0 for costs, which round up."""
+        """Relative amount by which the true value may exceed `exact`; 0 if it never does, as for costs."""
 
     @property
     def terms(self) -> "Terms":
@@ -67,7 +67,7 @@ class PseudoMetric(Protocol):
         """Return approximate values for many pairs of records; zero exactly where the true value is zero."""
 
     def exact(self, i: int, j: int) -> Exact:
-        """Return the value that decides: metrics round down, costs round up."""
+        """Return the value that decides: a metric is never above its true value, a cost never below."""
 
     def keys(self, i: Ints, j: Ints) -> Ints:
         """Return rows of integers, one per pair: equal rows guarantee equal `exact` values."""
@@ -88,7 +88,7 @@ class Extreme:
 
 @repr_of_half_built
 class Metric(ABC):
-    """A policy: how distinguishable any two records may be.
+    """Distances of a policy: how distinguishable any two records may be.
 
     >>> from dxprivacy import metrics
     >>> d = metrics.line(9, "0.5")

@@ -18,7 +18,9 @@ from dxprivacy.wording import digits, repr_of_half_built
 @repr_of_half_built
 @dataclass(frozen=True)
 class Certificate:
-    """`L(i, j) <= ratio * d(i, j)` for every pair, exactly; tightest at `witness`, by the stated rule.
+    """`L(i, j) <= ratio * d(i, j)` on every pair.
+
+    The ratio is attained at `witness`, unless the rule says “upper bound” or distances are irrational.
 
     >>> import dxprivacy as dx
     >>> certificate = dx.plan([[1, 1, 0]], dx.metrics.line(3, 1)).certificate

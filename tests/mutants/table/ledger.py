@@ -37,7 +37,7 @@ LEDGER = (
         "if entry.budget >= budget * (1 - _BUDGET_ROOM):",
         "if True:",
         "tests/ledger/test_forged_ledger.py",
-        "test_a_stored_share_that_does_not_follow_from_its_entry_is_refused",
+        "test_a_stored_budget_that_does_not_follow_from_its_entry_is_refused",
     ),
     Mutant(
         "ledger/adoption.py",

@@ -21,7 +21,7 @@ def noisy_rows(plan: PlanFacts, histogram: Histogram, noise: Noise) -> Ints:
     Every release of linear queries gets its noise in the last line of this function. (The demo also draws standard-DP
     noise on simulated data, for comparison.)
     """
-    plan.certificate.require(at_most=plan.budget)  # Thm 1: needs ||Q'_i - Q'_j||_1 <= d(i, j) for all i, j.
+    plan.certificate.require(at_most=plan.budget)  # Thm 1: ||Q'_i - Q'_j||_1 <= budget * d(i, j), Q' = A / s
     if histogram.universe != plan.metric.universe:
         raise UsageError("the histogram is over another universe than the plan")
     cost = plan.cost  # the cost that was certified above and reserved in the ledger

@@ -1,8 +1,9 @@
 """Medians and quantiles of ordered numbers, by groups and under conditions, from a distribution function of ramps.
 
-Replacing a number by a close one can change a rank by 1; a rank that is smoothed by a ramp changes by little.
-Neighboring ramps together change by no more than one of them.  So the whole distribution function costs as much as one
-row of it.
+Replacing a number by a close one can change a rank by 1; a rank that is smoothed by a ramp changes by little.  Replacing
+x by y changes row k by the part of [x, y] on ramp k, divided by the width.  Ramps do not overlap, so all rows together
+change by at most |x - y| / width, as one row can.  A change of group changes all rows of both groups, and often
+determines the noise.
 """
 
 import math
@@ -262,6 +263,8 @@ class Quantiles(Query):
         if line.ref.attribute.has_other and not line.ref.attribute.complete:
             found.leave_out_other(line.ref)
         private = bool(found.groups) or universe.absent is not None
+        # Rows are centered at the middle level t: a record that enters or leaves a group then changes a row by at most
+        # max(t, 1 - t), not by 1.
         less = self.at[len(self.at) // 2] if private else Fraction(0)
         own = found.groups.get(line.ref.axis, np.zeros(universe.shape[line.ref.axis], dtype=np.int64))
         heights = _heights(line, ramps, len(own)) * less.denominator - ramps.steps * less.numerator

@@ -3,7 +3,9 @@
     count | count people | table | sum X | mean X | variance X | sd X | covariance X, Y | correlation X, Y
         [by A, B/10, age[0,18,65]]   [where A=x and B=18..65]   [within 10 [unit]]
     proportion where C=z [among A=x]   [by …]   |   ratio of sum X to count, or to sum Y   [by …]   [where …]
+    median X | quantile 0.25, 0.75 of X | density X   [width 5] [every 2]   [by …] [where …]
     prefixes X | ranges X | marginals K [of A, B/10, C]   [within 10]
+    count by HOME   [blur 2 km]
 
 and after each of them `[weight 2]`.  Clauses come in any order; `histogram X` is `count by X`, `cumulative` prefixes.
 `where` takes `sex=F`, `state=CA|TX`, `age=18..65` (both ends included; for binned numbers, from the first to below the

@@ -1,6 +1,6 @@
 """A planning problem: rows, policy, budget, earlier costs, targets and weights; and the error objective of its plans.
 
-All plans pass through `Task.certified`.
+All scales pass through `privacy/repair.py: repaired`: in `Task.certified`, or next to proportional costs in `planner.py`.
 """
 
 import math
