@@ -70,7 +70,7 @@ rng = np.random.default_rng(0)
 people = pl.LazyFrame({"age": rng.integers(0, 100, rows), "sex": rng.choice(["F", "M"], rows)})
 def work():
     context = dp.Context.compositor(
-        data=people, privacy_unit=dp.unit_of(contributions=1), privacy_loss=dp.loss_of(epsilon=1.0),
+        data=people, privacy_unit=dp.unit_of(contributions=1), privacy_loss=dp.objective_of(epsilon=1.0),
         split_evenly_over=len(ranges) + 1,
         margins=[dp.polars.Margin(by=["sex"], invariant="keys")],
     )

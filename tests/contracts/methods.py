@@ -3,11 +3,11 @@
 from typing import Any
 
 from dxprivacy.mechanisms.linear.plan import Plan
-from dxprivacy.mechanisms.linear.planning.methods import MAKERS, best_of_own_rows
+from dxprivacy.mechanisms.linear.planning.methods import PLANNING_METHODS, best_of_own_rows
 from dxprivacy.mechanisms.linear.planning.planner import finish, prepare
 from dxprivacy.metrics import Metric
 
-OWN = tuple(maker.name for maker in MAKERS if maker.propose is not None)
+OWN = tuple(maker.name for maker in PLANNING_METHODS if maker.propose_scales is not None)
 
 
 def standard_plan(queries: Any, metric: Metric, **more: Any) -> Plan:

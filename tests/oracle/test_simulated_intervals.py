@@ -11,7 +11,7 @@ import pytest
 import dxprivacy as dx
 from contracts.long_forms import mostly_slow, slow
 from dxprivacy.mechanisms.linear.noise.noise_distributions import Laplace
-from dxprivacy.universe.answers import Inverse, QuantileRamps
+from dxprivacy.universe.answers import QuantileRamps, QuantileRecipe
 
 PEOPLE = 3_000
 UNIVERSE = dx.Universe(
@@ -137,7 +137,7 @@ def test_without_noise_the_interval_holds_any_numbers_at_all(rise, less):
         budget = F(int(rng.integers(1, 8)), 8)
         if less and budget != less:
             rows.append(people)
-        recipe = Inverse(0, ramps, budget, less, (F(0), F(0)), number if len(rows) > number else None)
+        recipe = QuantileRecipe(0, ramps, budget, less, (F(0), F(0)), number if len(rows) > number else None)
         _, low, high = recipe.interval(rows, [exact] * len(rows), people, 0.0)
         assert low <= numbers[-(-budget * people // 1) - 1] <= high
 

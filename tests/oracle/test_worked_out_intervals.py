@@ -10,7 +10,7 @@ import pytest
 
 from contracts.long_forms import mostly_slow
 from dxprivacy.mechanisms.linear.noise.noise_distributions import Laplace
-from dxprivacy.universe.answers import Inverse, QuantileRamps, Spread, Total
+from dxprivacy.universe.answers import QuantileRamps, QuantileRecipe, Spread, Total
 
 KINDS = ("variance", "sd", "covariance", "correlation")
 
@@ -97,7 +97,7 @@ def test_intervals_of_quantiles_hold_where_noise_is_as_large_as_what_lies_betwee
     places, number = 40, -(-39 // steps)
     ramps = QuantileRamps(F(0), F(steps), number, steps, F(39))
     less = F(0) if known else at
-    recipe = Inverse(0, ramps, at, less, (F(0), F(0)))
+    recipe = QuantileRecipe(0, ramps, at, less, (F(0), F(0)))
     unit = steps * less.denominator
     distributions = [Laplace(8.0 * unit)] * number
     inside = runs = 0
@@ -119,7 +119,7 @@ def test_intervals_of_quantiles_hold_where_noise_is_as_large_as_what_lies_betwee
 
 def test_the_ends_of_a_quantile_are_the_first_row_that_may_and_the_last_that_may_not():
     ramps = QuantileRamps(F(0), F(1), 9, 1, F(9))
-    recipe = Inverse(0, ramps, F(1, 2), F(0), (F(0), F(0)))
+    recipe = QuantileRecipe(0, ramps, F(1, 2), F(0), (F(0), F(0)))
     distributions = [Laplace(1.0)] * 9  # 95 % within 3
     z = [0, 10, 30, 46, 48, 51, 54, 80, 95]
     value, low, high = recipe.interval(z, distributions, 100, 0.0)

@@ -119,9 +119,9 @@ class Ledger(Displayed):
         A ledger that its chain or its witness contradicts is refused, too.  Contents and budgets of entries are checked
         before their first use (`entries`, `reserve`, `verify`).
 
-        `policy` is a policy, or a metric with the name of the dataset.  `new_ledger` creates the ledger if it is missing
-        (with its first reservation); an existing one is opened.  A ledger without reservations accepts any policy of its
-        dataset.
+        `policy` is a policy, or a metric with the name of the dataset.  `new_ledger` creates the ledger if it is
+        missing (with its first reservation); an existing one is opened.  A ledger without reservations accepts any
+        policy of its dataset.
         """
         ledger = cls(Path(path), Version.of(policy), _dataset(policy, dataset), timeout)
         try:

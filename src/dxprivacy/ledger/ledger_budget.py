@@ -198,10 +198,10 @@ def _short_pairs(total: SumCost, metric: Metric) -> int:
 def _fitting_factor(before: SumCost, new: RowsCost, metric: Metric) -> float:
     # The factor by which the new cost must shrink to fit, on the generating pairs.
     factor = 1.0
-    plan = cover(SumCost(metric.universe, [*before.costs, new]), metric, tree_searches=True)
-    if plan.tree_searches or new.proportional_loss:  # tree searches and proportional costs have no list of pairs
+    covering = cover(SumCost(metric.universe, [*before.costs, new]), metric, tree_searches=True)
+    if covering.tree_searches or new.proportional_loss:  # tree searches and proportional costs have no list of pairs
         return _fitting_by_search(before, new, metric)
-    for i, j in plan.pairs():
+    for i, j in covering.pairs():
         d, used, wanted = metric.pairwise(i, j), before.pairwise(i, j), new.pairwise(i, j)
         asks = np.isfinite(d) & (wanted > 0)
         if asks.any():
@@ -260,9 +260,11 @@ def most_used(spent: SumCost, metric: Metric, count: int) -> list[Used]:
     """Return the pairs with the largest used fraction of their budget, largest first."""
     if not spent.costs:
         return []
-    plan = _for_screens(spent, metric)
-    walked = (walk.largest(max(count, _SHOWN)) for walk in plan.tree_searches)
-    return _top(spent, metric, chain(plan.pairs(), *(part.pairs() for part in plan.loose), *walked), count)
+    covering = _for_screens(spent, metric)
+    walked = (walk.largest(max(count, _SHOWN)) for walk in covering.tree_searches)
+    return _top(
+        spent, metric, chain(covering.pairs(), *(part.pairs() for part in covering.bounded_contexts), *walked), count
+    )
 
 
 def _for_screens(spent: SumCost, metric: Metric) -> Cover:
@@ -297,22 +299,22 @@ def used_by_attribute(spent: SumCost, metric: Metric) -> dict[str, list[Used]]:
     extra = () if universe.absent is None or axes is None else ("presence",)
     if not spent.costs:
         return {name: [] for name in (*names, *extra)}
-    plan = _for_screens(spent, metric)
-    left = Leftover(spent, metric, bounded=plan.bounded)
+    covering = _for_screens(spent, metric)
+    left = Leftover(spent, metric, bounded=covering.bounded)
     if axes is None:
         found = most_used(spent, metric, 2) or _proportionally_used(spent, metric, metric.closest)
         return {"all": _least_left(_spendable(found, left), left, None, float(left.proportional_loss.most))}
     out: dict[str, list[Used]] = {name: [] for name in (*names, *extra)}
-    if plan.plain is not None:
-        out[names[0]] = _top(spent, metric, plan.plain.generators(), 2)
-    for move in plan.moves:
+    if covering.all_generators is not None:
+        out[names[0]] = _top(spent, metric, covering.all_generators.generators(), 2)
+    for move in covering.moves:
         out[names[move.axis]] = _top(spent, metric, move.pairs(), 2)
-    for part in plan.loose:  # too many contexts to compare: the worst pair of each query
+    for part in covering.bounded_contexts:  # too many contexts to compare: the worst pair of each query
         out[names[part.axis]] = _top(spent, metric, part.pairs(), 2)
-    for walk in plan.tree_searches:
+    for walk in covering.tree_searches:
         out[names[walk.axis]] = _top(spent, metric, walk.largest(_SHOWN), 2)
-    if plan.presence is not None:
-        out["presence"] = _top(spent, metric, plan.presence.pairs(), 2)
+    if covering.presence is not None:
+        out["presence"] = _top(spent, metric, covering.presence.pairs(), 2)
     elif extra:
         out["presence"] = _proportionally_used(spent, metric, Extreme(left.radius, (0, universe.cells)))
     gone = out["presence"][0].fraction if out.get("presence") else float(left.proportional_loss.most)

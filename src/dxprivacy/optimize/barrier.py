@@ -39,7 +39,7 @@ class Optimum:
     rounds: int
 
 
-def loss_of(w: Floats, a: Floats, p: int) -> float:
+def objective_of(w: Floats, a: Floats, p: int) -> float:
     """Return the objective that is minimized."""
     return float(-(a @ np.log(w))) if p == 0 else float(a @ w**-p)
 
@@ -68,7 +68,7 @@ def optimize(
     own, at = pairs.own()
     scale = np.minimum(own, caps)  # then all variables run from 0 to 1
     weights = a * scale**-p if p else a
-    shift = loss_of(scale, a, 0) if p == 0 else 0.0
+    shift = objective_of(scale, a, 0) if p == 0 else 0.0
     unit = float(weights.max())
     weights = weights / unit if p else weights
     capped = np.flatnonzero(caps < np.inf)
@@ -80,7 +80,7 @@ def optimize(
     many = max(20, 2 * len(a))
     used = pairs.used(v * scale)
     w = v / max(float(used.max(initial=0.0)), float((bounds @ v).max(initial=0.0)))
-    loss, floor, rounds = loss_of(w, weights, p), -np.inf, 0
+    loss, floor, rounds = objective_of(w, weights, p), -np.inf, 0
     for turn in range(1, _ROUNDS + 1):
         if watch is not None and watch.over:
             break
@@ -94,7 +94,7 @@ def optimize(
         used = pairs.used(v * scale)
         everything = max(float(used.max(initial=0.0)), float((bounds @ v).max(initial=0.0)))
         feasible = v / everything
-        if (here := loss_of(feasible, weights, p)) < loss:
+        if (here := objective_of(feasible, weights, p)) < loss:
             w, loss = feasible, here
         gap = gap_of(loss, floor, size, p)
         if watch is not None:
@@ -156,7 +156,7 @@ def _primal_dual(
     steps.  The term mu / v keeps variables of negligible weight accurate, too.  It takes tens of steps, where the
     barrier takes hundreds.  Convergence is not proved, so the best v so far is returned with its gap.
     """
-    a = a / (loss_of(v, a, p) if p else float(a.sum()))
+    a = a / (objective_of(v, a, p) if p else float(a.sum()))
     left = 1 - rows @ v
     y = 1 / left
     y *= (p or 1.0) / float(y @ (rows @ v))  # then y'(rows v) = -v'a f'(v), as at the optimum
@@ -177,7 +177,7 @@ def _primal_dual(
         left = 1 - rows @ v
         if not (left.min() > 0 and v.min() > 0 and y.min() > 0):  # also true for NaN
             break
-        primal = loss_of(v / float((rows @ v).max()), a, p)
+        primal = objective_of(v / float((rows @ v).max()), a, p)
         gap = (primal - lower_bound(rows, y, a, p)) / (primal if p else 1.0)
         best, late = ((gap, v, y), 0) if gap < 0.9 * best[0] else (best, late + 1)
         if gap < tolerance:
@@ -204,7 +204,7 @@ def _barrier(rows: Rows, a: Floats, p: int, v: Floats, tolerance: float, watch: 
     t f(v) - sum log(1 - rows v) - sum log v is self-concordant up to a constant, so damped Newton converges globally.
     """
     m, n = rows.shape
-    a = a / (loss_of(v, a, p) if p else float(a.sum()))
+    a = a / (objective_of(v, a, p) if p else float(a.sum()))
     t = float(m + n)
     best = (np.inf, v, np.ones(m))
     steps = stalled = 0
@@ -219,7 +219,7 @@ def _barrier(rows: Rows, a: Floats, p: int, v: Floats, tolerance: float, watch: 
                 break
         left = 1 - rows @ v
         multipliers = 1 / (t * left)
-        primal = loss_of(v / float((rows @ v).max()), a, p)
+        primal = objective_of(v / float((rows @ v).max()), a, p)
         gap = (primal - lower_bound(rows, multipliers, a, p)) / (primal if p else 1.0)
         if gap < best[0]:
             best, stalled = (gap, v, multipliers), 0
@@ -308,4 +308,4 @@ def _barrier_value(rows: Rows, a: Floats, p: int, v: Floats, t: float) -> float:
     left = 1 - rows @ v
     if not (left.min(initial=1.0) > 0 and v.min() > 0):
         return np.inf
-    return t * loss_of(v, a, p) - float(np.log(left).sum()) - float(np.log(v).sum())
+    return t * objective_of(v, a, p) - float(np.log(left).sum()) - float(np.log(v).sum())

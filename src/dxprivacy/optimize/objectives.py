@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from dxprivacy.exact.arrays import Floats
-from dxprivacy.optimize.barrier import gap_of, loss_of
+from dxprivacy.optimize.barrier import gap_of, objective_of
 
 
 class Objective(ABC):
@@ -47,7 +47,7 @@ class Squared(Objective):
     name, power = "squared", 2
 
     def total(self, scales: Floats, weights: Floats) -> float:
-        return loss_of(1.0 / scales, weights, 2)
+        return objective_of(1.0 / scales, weights, 2)
 
     def times(self, loss: float, least: float, weight: float) -> float:  # noqa: ARG002
         return float((loss / least) ** 0.5) if least else 1.0
@@ -59,7 +59,7 @@ class Absolute(Objective):
     name, power, absolute = "absolute", 1, True
 
     def total(self, scales: Floats, weights: Floats) -> float:
-        return loss_of(1.0 / scales, weights, 1)
+        return objective_of(1.0 / scales, weights, 1)
 
     def size(self, variances: Floats, sizes: Floats, moved: Floats) -> Floats:  # noqa: ARG002
         return sizes + moved
@@ -80,7 +80,7 @@ class Geometric(Objective):
     name, power = "geometric", 0
 
     def total(self, scales: Floats, weights: Floats) -> float:
-        return loss_of(1.0 / scales, weights, 0)
+        return objective_of(1.0 / scales, weights, 0)
 
     def gap(self, loss: float, floor: float, weight: float) -> float:
         return gap_of(loss, floor, weight, 0)

@@ -126,8 +126,8 @@ PRIVACY = (
     ),
     Mutant(
         "privacy/search/max_ratio.py",
-        "upper = highest(upper, _absences(plan, loss, metric))",
-        "_absences(plan, loss, metric)",
+        "upper = highest(upper, _absences(covering, loss, metric))",
+        "_absences(covering, loss, metric)",
         "tests/oracle/test_loose_bounds.py",
         "test_a_bound_with_absent_records_and_several_costs_is_not_below_the_truth",
     ),

@@ -22,7 +22,7 @@ def spent(scale, row=(0, 0, 1, 1, 1, 1)):
     return SumCost(U, [LaplaceCost(gather([list(row)]).on(U), [scale])])
 
 
-MAKERS = {
+PLANNING_METHODS = {
     "selection": lambda budget, before: dx.plan_selection(
         f"median {NAME}", INT, n_records=100, budget=budget, spent=before
     ),
@@ -36,10 +36,10 @@ AGES = dx.Universe([dx.Integers(name=NAME, low=0, high=5, has_other=False)])
 INT = dx.metrics.attributes(AGES, {NAME: {"epsilon": "0.5", "per": 1}})
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("make", PLANNING_METHODS.values(), ids=PLANNING_METHODS)
 @pytest.mark.parametrize("scale", [2.5, 3.0, 10.0, 1e6])
 def test_what_is_planned_fits_beside_what_was_spent_in_fractions(make, scale):
-    d = INT if make is MAKERS["selection"] else D
+    d = INT if make is PLANNING_METHODS["selection"] else D
     before = SumCost(d.universe, [LaplaceCost(gather([[0, 0, 1, 1, 1, 1]]).on(d.universe), [scale])])
     alone, beside = make("100%", None), make("100%", before)
     for i in range(6):
@@ -50,9 +50,9 @@ def test_what_is_planned_fits_beside_what_was_spent_in_fractions(make, scale):
     assert max_ratio(SumCost(d.universe, [*before.costs, beside.whole_cost]), d).upper > Fraction(999, 1000)
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("make", PLANNING_METHODS.values(), ids=PLANNING_METHODS)
 def test_a_pair_with_nothing_left_is_named(make):
-    d = INT if make is MAKERS["selection"] else D
+    d = INT if make is PLANNING_METHODS["selection"] else D
     before = SumCost(d.universe, [LaplaceCost(gather([[0, 0, 1, 1, 1, 1]]).on(d.universe), [2.0])])  # 1 – 2: all of it
     with pytest.raises(BudgetExceeded, match=r"1 – .*2 has nothing left"):
         make("100%", before)
@@ -60,7 +60,7 @@ def test_a_pair_with_nothing_left_is_named(make):
 
 def test_what_was_spent_on_other_records_is_refused():
     other = SumCost(dx.Universe.listed("abc"), [LaplaceCost(gather([[1, 0, 0]]).on(dx.Universe.listed("abc")), [9.0])])
-    for make in MAKERS.values():
+    for make in PLANNING_METHODS.values():
         with pytest.raises(UsageError, match="another policy"):
             make("100%", other)
         with pytest.raises(UsageError, match="cost"):

@@ -14,7 +14,7 @@ from contracts.random_models import random_metric, random_queries
 from dxprivacy.errors import DxError, SeparatesIdentical, UsageError
 from dxprivacy.mechanisms.linear.planning.planner import make_plan
 from dxprivacy.optimize import barrier
-from dxprivacy.optimize.barrier import loss_of, lower_bound, optimize
+from dxprivacy.optimize.barrier import lower_bound, objective_of, optimize
 from dxprivacy.optimize.pair_constraints import SparsePairs
 
 
@@ -80,7 +80,7 @@ def test_the_lower_bound_is_below_every_feasible_point():
         for _ in range(200):
             w = rng.uniform(0, 1, 6) ** 2 + 1e-9
             w /= pairs.used(w).max()
-            assert loss_of(w, a, p) >= found.lower_bound - 1e-9 * abs(found.lower_bound)
+            assert objective_of(w, a, p) >= found.lower_bound - 1e-9 * abs(found.lower_bound)
             assert lower_bound(rows, rng.uniform(0, 1, 40), a, p) <= found.loss + 1e-9 * abs(found.loss)
 
 

@@ -14,7 +14,7 @@ def check(number, **sizes):
     best = chosen(task, "optimal")
     assert np.isfinite(best.scales).all(), case.name
     assert overspent(task.workload, best.scales, case.metric) == [], case.name
-    mine = task.loss_of(best.scales)
+    mine = task.objective_of(best.scales)
     assert task.system.by_row, case.name
     assert best.certificate.gap <= 1e-6, (case.name, best.certificate.gap)
     assert best.certificate.lower_bound <= mine + 1e-12 * abs(mine), case.name
@@ -22,8 +22,8 @@ def check(number, **sizes):
         other = chosen(task, method)
         assert np.isfinite(other.scales).all(), case.name
         assert other.certificate.ratio <= 1
-        size = float(task.weights.sum()) if case.loss == "geometric" else task.loss_of(other.scales)
-        assert mine <= task.loss_of(other.scales) + 1e-9 * size, (case.name, method)
+        size = float(task.weights.sum()) if case.loss == "geometric" else task.objective_of(other.scales)
+        assert mine <= task.objective_of(other.scales) + 1e-9 * size, (case.name, method)
     assert not task.better(task.merit(best), task.merit(best_of_own_rows(task)[0])), case.name
 
 

@@ -86,4 +86,4 @@ def test_a_table_of_exchangeable_values_is_planned_by_a_handful_of_variables(los
         task.loss.power,
         np.full(task.system.count, np.inf),
     )
-    assert task.loss_of(plan.scales) <= task.loss_of(1 / full.w) * (1 + 1e-6) + 1e-6
+    assert task.objective_of(plan.scales) <= task.objective_of(1 / full.w) * (1 + 1e-6) + 1e-6

@@ -19,7 +19,7 @@ from dxprivacy.output.text.headings import under_headings
 from dxprivacy.output.text.release_text import soft_border_notes
 from dxprivacy.output.text.remedies_text import remedy_lines
 from dxprivacy.releases.answer_tables import names
-from dxprivacy.universe.answers import ErrorOf, Inverse
+from dxprivacy.universe.answers import ErrorOf, QuantileRecipe
 from dxprivacy.universe.people import People
 from dxprivacy.universe.workload import Answer
 from dxprivacy.wording import columns, digits, percent, plural, short, short_pair, tag, times, wrap
@@ -362,7 +362,7 @@ def baseline_words(plan: Plan) -> str:
     )
     if any(query.by_table for query in both.queries):
         text += " Queries of very many answers or records are measured as asked, with one scale for each table."
-    if any(isinstance(plan.workload.answers[k].recipe, Inverse) for k in known):
+    if any(isinstance(plan.workload.answers[k].recipe, QuantileRecipe) for k in known):
         text += " Quantiles are selected there, by the exponential mechanism."
     fewer = sum(float(plan.improvement[k]) < 0.995 for k in known)
     if fewer:

@@ -78,42 +78,42 @@ Own = tuple[tuple[LossPart, CandidatePairs], ...]
 class Cover:
     """A set of pairs that decides the largest ratio, and the rule that proves it.
 
-    `moves`      candidate pairs along single attributes;
-    `plain`      the metric whose own generating pairs are used instead;
-    `presence`   records against their absence;
-    `tree_searches`      tree searches along attributes of many points: they find the pairs that matter to one loss;
-    `symmetric`  attributes with value symmetry: one pair represents many rows.
+    `moves`             candidate pairs along single attributes;
+    `all_generators`    the metric whose own generating pairs are used instead;
+    `presence`          records against their absence;
+    `tree_searches`     searches along attributes of many points, for the pairs that matter to one loss;
+    `symmetric`         attributes with value symmetry: one pair represents many rows.
 
     The others can only be bounded, each query by itself:
-    `loose`      attributes with too many contexts;
-    `apart`      a constant metric with too many different columns (one entry per alternative);
-    `absences`   the presence of too many different records (one entry per alternative);
-    `steep`      attributes with too many pairs to search.
+    `bounded_contexts`  attributes with too many contexts;
+    `bounded_columns`   a constant metric with too many different columns (one entry per alternative);
+    `bounded_presence`  the presence of too many different records (one entry per alternative);
+    `bounded_pairs`     attributes with too many pairs to search.
     """
 
     rule: str
     moves: tuple[CandidatePairs, ...] = ()
-    loose: tuple[Loose, ...] = ()
-    apart: tuple[Terms, ...] = ()
-    plain: Metric | None = field(default=None)
+    bounded_contexts: tuple[Loose, ...] = ()
+    bounded_columns: tuple[Terms, ...] = ()
+    all_generators: Metric | None = field(default=None)
     presence: CandidatePairs | None = None
     tree_searches: tuple[TreeSearch, ...] = ()
-    absences: tuple[tuple[Own, ...], ...] = ()
+    bounded_presence: tuple[tuple[Own, ...], ...] = ()
     symmetric: tuple[int, ...] = ()
-    steep: tuple[tuple[Metric, Terms], ...] = ()
+    bounded_pairs: tuple[tuple[Metric, Terms], ...] = ()
 
     @property
     def size(self) -> int:
         """Upper bound on the number of pairs to compare."""
         more = self.presence.size if self.presence is not None else 0
-        if self.plain is not None:
-            return self.plain.generator_count + more
+        if self.all_generators is not None:
+            return self.all_generators.generator_count + more
         return sum(m.size for m in self.moves) + more
 
     @property
     def bounded(self) -> bool:
         """Whether some queries are only bounded."""
-        return bool(self.loose or self.apart or self.absences or self.steep)
+        return bool(self.bounded_contexts or self.bounded_columns or self.bounded_presence or self.bounded_pairs)
 
     @property
     def tight(self) -> bool:
@@ -122,8 +122,8 @@ class Cover:
 
     def pairs(self, block: int = BLOCK) -> Iterator[Pairs]:
         """Yield all pairs except those that are only bounded."""
-        if self.plain is not None:
-            yield from self.plain.generators(block)
+        if self.all_generators is not None:
+            yield from self.all_generators.generators(block)
         yield from _gathered((pair for move in self.moves for pair in move.pairs(block)), block)
         if self.presence is not None:
             yield from self.presence.pairs(block)

@@ -87,7 +87,9 @@ def cover(loss: PseudoMetric, metric: Metric, *, most: int | None = None, tree_s
     found = [_cover(terms, metric, most=most, tree_searches=tree_searches) or _plain(metric) for terms in alternatives]
     if len(found) == 1:
         return found[0]
-    if any(covered.plain is not None for covered in found):  # one alternative needs all pairs: use them for all
+    if any(
+        covered.all_generators is not None for covered in found
+    ):  # one alternative needs all pairs: use them for all
         return _plain(metric)
     return _merged(found)
 
@@ -119,13 +121,13 @@ def _merged(covers: Sequence[Cover]) -> Cover:
     return Cover(
         next((rule for rule in rules if "upper bound" in rule), covers[0].rule),
         tuple(moves.values()),
-        tuple(part for each in covers for part in each.loose),
-        tuple(terms for each in covers for terms in each.apart),
+        tuple(part for each in covers for part in each.bounded_contexts),
+        tuple(terms for each in covers for terms in each.bounded_columns),
         presence=presence,
         tree_searches=tuple(walk for each in covers for walk in each.tree_searches),
         symmetric=tuple(sorted({axis for each in covers for axis in each.symmetric})),
-        steep=tuple(part for each in covers for part in each.steep),
-        absences=tuple(terms for each in covers for terms in each.absences),
+        bounded_pairs=tuple(part for each in covers for part in each.bounded_pairs),
+        bounded_presence=tuple(terms for each in covers for terms in each.bounded_presence),
     )
 
 
@@ -149,7 +151,7 @@ def _with_presence(inside: Cover, terms: Terms, metric: WithAbsent, few: int | N
                 raise _too_many()
             parts.append((part, _star(alone, metric.last)))
         own.append(tuple(parts))
-    return replace(inside, rule=f"{inside.rule}, and presence, upper bound per query", absences=(tuple(own),))
+    return replace(inside, rule=f"{inside.rule}, and presence, upper bound per query", bounded_presence=(tuple(own),))
 
 
 def _by_row(term: Term) -> Term:
@@ -177,7 +179,7 @@ def _plain(metric: Metric) -> Cover:
             f"{n:,} possible records have too many pairs to check one by one",
             hints=["use attributes that add up, or fewer records"],
         )
-    return Cover(_rule(metric), plain=metric)
+    return Cover(_rule(metric), all_generators=metric)
 
 
 def _rule(metric: Metric) -> str:
@@ -238,7 +240,12 @@ def _sum_of_attributes(
     else:
         rule = "one attribute at a time" + (", upper bound per query" if loose or steep else "")
     return Cover(
-        rule, tuple(moves), tuple(loose), tree_searches=tuple(walked), symmetric=tuple(symmetric), steep=tuple(steep)
+        rule,
+        tuple(moves),
+        tuple(loose),
+        tree_searches=tuple(walked),
+        symmetric=tuple(symmetric),
+        bounded_pairs=tuple(steep),
     )
 
 
@@ -301,7 +308,7 @@ def _constant(terms: Terms, metric: Constant, few: int | None) -> Cover | None:
     if few is not None and count**2 > 2 * few:
         return None
     if count > _CONSTANT_COLUMNS:
-        return Cover("constant, upper bound per query", apart=(terms,))
+        return Cover("constant, upper bound per query", bounded_columns=(terms,))
     cells = universe.numbered([0])
     for axis, values in zip(axes, chosen, strict=True):
         cells = (cells[:, None] + universe.offsets(axis, values)).ravel()

@@ -74,18 +74,18 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
         raise MetricError("the query and the metric speak about different universes")
     if isinstance(loss, (RowsCost, SumCost)) and loss.proportional:
         return _beside_proportional(loss, metric)
-    plan = _widest(loss, metric) or cover(loss, metric, tree_searches=True)
+    covering = _widest(loss, metric) or cover(loss, metric, tree_searches=True)
     search = _Search(loss, metric)
-    for i, j in plan.pairs(_block(loss)):
+    for i, j in covering.pairs(_block(loss)):
         search.look(i, j)
         if search.separated is not None:
-            return Bound(math.inf, math.inf, search.separated, plan.rule)
+            return Bound(math.inf, math.inf, search.separated, covering.rule)
     left_open = 0.0
-    for walk in plan.tree_searches:
+    for walk in covering.tree_searches:
         for i, j, bound in walk.candidates(loss, metric):
             search.look(i, j)
             if search.separated is not None:
-                return Bound(math.inf, math.inf, search.separated, plan.rule)
+                return Bound(math.inf, math.inf, search.separated, covering.rule)
             left_open = highest(left_open, bound)
     best, witness = search.decide()
     upper, lower = best, best
@@ -93,7 +93,7 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
         upper, lower = best * (1 + loss.slack), best / (1 + metric.slack)
     if left_open > 0:
         upper = highest(upper, math.inf if math.isinf(left_open) else Fraction(left_open))
-    for part in plan.loose:
+    for part in covering.bounded_contexts:
         ceiling, example = _loose(part, loss, metric)
         upper = highest(upper, ceiling)
         search = _Search(loss, metric)
@@ -102,18 +102,18 @@ def _max_ratio(loss: PseudoMetric, metric: Metric) -> Bound:
             value, pair = search.decide()
             if value > lower:
                 lower, witness = value / (1 + metric.slack), pair
-    for along, terms in plan.steep:
+    for along, terms in covering.bounded_pairs:
         if (told := _separated_at_zero(along, terms, metric)) is not None and loss.exact(*told) > 0:
-            return Bound(math.inf, math.inf, told, plan.rule)
+            return Bound(math.inf, math.inf, told, covering.rule)
         upper = highest(upper, _steep(along, terms, loss))
-    if plan.absences:
-        upper = highest(upper, _absences(plan, loss, metric))
-    if plan.apart:
-        ceiling, floor, example_pair = _apart(plan, loss, metric)
+    if covering.bounded_presence:
+        upper = highest(upper, _absences(covering, loss, metric))
+    if covering.bounded_columns:
+        ceiling, floor, example_pair = _apart(covering, loss, metric)
         upper = highest(upper, ceiling)
         if floor >= lower:
             lower, witness = floor, example_pair
-    return Bound(upper, lower, (min(witness), max(witness)) if witness else None, plan.rule)
+    return Bound(upper, lower, (min(witness), max(witness)) if witness else None, covering.rule)
 
 
 def _beside_proportional(loss: RowsCost | SumCost, metric: Metric) -> Bound:
@@ -313,12 +313,12 @@ def _separated_at_zero(along: Metric, terms: Terms, metric: Metric) -> tuple[int
     return next(((a * stride, b * stride) for a, b in zip(u[apart].tolist(), v[apart].tolist(), strict=True)), None)
 
 
-def _absences(plan: Cover, loss: PseudoMetric, metric: Metric) -> Exact:
+def _absences(covering: Cover, loss: PseudoMetric, metric: Metric) -> Exact:
     # Bound each query by the largest loss that the presence of one record can have, and add the bounds.
     total = highest(
         *(
             sum(highest(*(_top(part, move, _block(loss)) for part, move in own)) for own in terms)
-            for terms in plan.absences
+            for terms in covering.bounded_presence
         )
     )
     if math.isinf(total):
@@ -362,14 +362,14 @@ def largest_among(loss: PseudoMetric, cells: Ints) -> Exact:
     return search.decide()[0]
 
 
-def _reaches(plan: Cover, loss: PseudoMetric) -> float:
-    total = highest(*(sum(t.reach() for t in terms) for terms in plan.apart))
+def _reaches(covering: Cover, loss: PseudoMetric) -> float:
+    total = highest(*(sum(t.reach() for t in terms) for terms in covering.bounded_columns))
     return total * (1.0 + 8.0 * loss.error + 2.0**-48)
 
 
-def _apart(plan: Cover, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Exact, tuple[int, int] | None]:
+def _apart(covering: Cover, loss: PseudoMetric, metric: Metric) -> tuple[Exact, Exact, tuple[int, int] | None]:
     # A constant metric and too many different columns: the largest losses of the queries add up to an upper bound.
-    total = _reaches(plan, loss)
+    total = _reaches(covering, loss)
     last = metric.universe.size - 1
     sample = np.unique(metric.universe.numbered([k * last // 699 for k in range(700)]))
     search = _Search(loss, metric)

@@ -1,9 +1,9 @@
 """Medians and quantiles of ordered numbers, by groups and under conditions, from a distribution function of ramps.
 
-Replacing a number by a close one can change a rank by 1; a rank that is smoothed by a ramp changes by little.  Replacing
-x by y changes row k by the part of [x, y] on ramp k, divided by the width.  Ramps do not overlap, so all rows together
-change by at most |x - y| / width, as one row can.  A change of group changes all rows of both groups, and often
-determines the noise.
+Replacing a number by a close one can change a rank by 1; a rank that is smoothed by a ramp changes by little.
+Replacing x by y changes row k by the part of [x, y] on ramp k, divided by the width.  Ramps do not overlap, so all rows
+together change by at most |x - y| / width, as one row can.  A change of group changes all rows of both groups, and
+often determines the noise.
 """
 
 import math
@@ -23,7 +23,7 @@ from dxprivacy.queries.grouped import Grouped
 from dxprivacy.queries.grouping import Reference, resolve
 from dxprivacy.queries.query import Query, placed
 from dxprivacy.queries.text.written_names import quoted
-from dxprivacy.universe.answers.quantile_answers import Inverse, QuantileRamps
+from dxprivacy.universe.answers.quantile_answers import QuantileRamps, QuantileRecipe
 from dxprivacy.universe.blocks import Block, OneHot, SoftTable
 from dxprivacy.universe.blocks.soft_tables import MOST_ENTRIES
 from dxprivacy.universe.ordering.order import OrderedBins
@@ -280,7 +280,7 @@ class Quantiles(Query):
         for k, (label, groups) in enumerate(zip(found.labels, found.places, strict=True)):
             for level in self.at:
                 count = block.rows + k if counted and level != less else None
-                recipe = Inverse(k * ramps.number, ramps, level, less, line.ref.hides, count, found.part)
+                recipe = QuantileRecipe(k * ramps.number, ramps, level, less, line.ref.hides, count, found.part)
                 named = number_text(level)
                 called = label.replace(self.called, f"{self.ask} {named} of {self.of}", 1) if several else label
                 placed = (*groups, (self.ask, named)) if several else groups

@@ -4,7 +4,7 @@ In reading order: `recipe`, `linear_answers`, `quantile_answers`, `ratio_answers
 """
 
 from dxprivacy.universe.answers.linear_answers import Linear
-from dxprivacy.universe.answers.quantile_answers import Inverse, QuantileRamps
+from dxprivacy.universe.answers.quantile_answers import QuantileRamps, QuantileRecipe
 from dxprivacy.universe.answers.ratio_answers import Ratio
 from dxprivacy.universe.answers.recipe import COVERAGE, EACH, Distribution, ErrorOf, Interval, Number, Recipe
 from dxprivacy.universe.answers.spread_answers import Spread, Total
@@ -15,10 +15,10 @@ __all__ = [
     "Distribution",
     "ErrorOf",
     "Interval",
-    "Inverse",
     "Linear",
     "Number",
     "QuantileRamps",
+    "QuantileRecipe",
     "Ratio",
     "Recipe",
     "Spread",

@@ -39,7 +39,7 @@ class QuantileRamps(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Inverse(WorkedOut):
+class QuantileRecipe(WorkedOut):
     """The quantile `at`, from the rows of ramps starting with row `first`, each minus `less` times all records.
 
     `count` is the row of the number of records, None if that is public, or not needed because `less` equals `at`.
@@ -112,7 +112,7 @@ class Inverse(WorkedOut):
         """Half of the range."""
         return float(self.ramps.end - self.ramps.start) / 2
 
-    def moved(self, rows: int) -> "Inverse":
+    def moved(self, rows: int) -> "QuantileRecipe":
         return changed(self, first=self.first + rows, count=self._count_moved(rows))
 
     def hidden(self, records: int | None) -> float:  # noqa: ARG002
@@ -240,7 +240,7 @@ class _Inner:
     """Bounds on the position of a quantile inside a ramp, if it lies on that ramp."""
 
     def __init__(
-        self, recipe: Inverse, z: Sequence[Number], distributions: Sequence[Distribution], most: Fraction
+        self, recipe: QuantileRecipe, z: Sequence[Number], distributions: Sequence[Distribution], most: Fraction
     ) -> None:
         self.recipe, self.z, self.distributions = recipe, z, distributions
         steps = recipe._steps

@@ -42,7 +42,7 @@ def test_its_plans_are_certified_and_not_better_than_the_best(seed):
     assert plan.certificate.ratio <= 1
     assert brute(plan.cost, metric) <= 1
     _, task = prepare(queries, metric, n_records=1_000)
-    assert task.loss_of(plan.scales) >= task.loss_of(best.scales) * (1 - 1e-6)
+    assert task.objective_of(plan.scales) >= task.objective_of(best.scales) * (1 - 1e-6)
 
 
 def test_facts_of_very_many_values_do_not_ruin_one_another():

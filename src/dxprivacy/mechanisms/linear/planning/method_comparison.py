@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from dxprivacy.errors import NotCertified, SeparatesIdentical, UsageError
-from dxprivacy.mechanisms.linear.planning.methods import MAKERS, best_of_own_rows, preferred, try_maker
+from dxprivacy.mechanisms.linear.planning.methods import PLANNING_METHODS, best_of_own_rows, preferred, try_method
 from dxprivacy.mechanisms.linear.planning.planner import finish, prepare
 from dxprivacy.mechanisms.linear.planning.problem import Candidate, Task
 from dxprivacy.metrics import Metric
@@ -51,7 +51,7 @@ class ComparedMethod:
 
 
 def compare_methods(task: Task) -> list[ComparedMethod]:
-    """Return one line per method, in the order of `MAKERS`.
+    """Return one line per method, in the order of `PLANNING_METHODS`.
 
     >>> from fractions import Fraction
     >>> from dxprivacy import metrics
@@ -64,26 +64,26 @@ def compare_methods(task: Task) -> list[ComparedMethod]:
     found: dict[str, tuple[Candidate, float]] = {}
     refused: dict[str, tuple[str, float]] = {}
     floor: float | None = None
-    for maker in MAKERS:
+    for method_ in PLANNING_METHODS:
         start = time.perf_counter()
         if (
-            maker.propose is not None
-            and maker.name != "equal-split"
-            and maker.applies(task)
-            and not maker.in_auto(task)
+            method_.propose_scales is not None
+            and method_.name != "equal-split"
+            and method_.applies(task)
+            and not method_.in_auto(task)
         ):
-            refused[maker.name] = (
-                f"too many rows to try next to the other methods; --method {maker.name} tries it",
+            refused[method_.name] = (
+                f"too many rows to try next to the other methods; --method {method_.name} tries it",
                 0.0,
             )
             continue
-        own = None if maker.instead is None else found.get("optimal", next(iter(found.values())))[0]
+        own = None if method_.propose_strategy is None else found.get("optimal", next(iter(found.values())))[0]
         try:
-            candidate, bound = try_maker(task, maker, own)
+            candidate, bound = try_method(task, method_, own)
         except (NotCertified, UsageError) as error:
-            refused[maker.name] = (error.what, time.perf_counter() - start)
+            refused[method_.name] = (error.what, time.perf_counter() - start)
             continue
-        found[maker.name] = (candidate, time.perf_counter() - start)
+        found[method_.name] = (candidate, time.perf_counter() - start)
         floor = bound if floor is None else floor
     direct = [c for c, _ in found.values() if c.measured.as_asked]
     simplest = direct[0]
@@ -91,7 +91,7 @@ def compare_methods(task: Task) -> list[ComparedMethod]:
         if task.better(task.merit(candidate), task.merit(simplest)):
             simplest = candidate
     best = preferred(task, simplest, [c for c, _ in found.values() if not c.measured.as_asked]).method
-    least = min(task.loss_of(task.effective(candidate)) for candidate, _ in found.values())
+    least = min(task.objective_of(task.effective(candidate)) for candidate, _ in found.values())
     lines = [_line(task, c, seconds, floor, least, best=name == best) for name, (c, seconds) in found.items()]
     return lines + [ComparedMethod(name, seconds, refused=why) for name, (why, seconds) in refused.items()]
 
@@ -130,7 +130,7 @@ def _line(
 def _relative(task: Task, found: Candidate, loss: float, least: float) -> float:
     """The error ratio to the best method: a root for squared errors, a ratio of means for the geometric objective."""
     weight = float(sum(w for w, s in zip(task.weights.tolist(), task.effective(found).tolist(), strict=True) if s))
-    return task.loss.times(loss, least, weight)
+    return task.objective.times(loss, least, weight)
 
 
 # -- The effect of a policy change: the error of each attribute's table of counts, before and after --------------------

@@ -1,7 +1,7 @@
 """Planning methods: each proposes noise scales, and all proposals are certified in the same way.
 
-`MAKERS` lists them in the order in which `method="auto"` tries them. To add one, add a `Maker`: its name, whether it
-applies to a task, and what it proposes.
+`PLANNING_METHODS` lists them in the order in which `method="auto"` tries them. To add one, add a `PlanningMethod`: its
+name, whether it applies to a task, and what it proposes.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +31,7 @@ from dxprivacy.mechanisms.linear.strategies.other_rows import (
     quickly_shifted,
     redundant,
 )
-from dxprivacy.optimize.barrier import evened, loss_of, optimize
+from dxprivacy.optimize.barrier import evened, objective_of, optimize
 from dxprivacy.optimize.pair_constraints import Pairs
 from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import LaplaceCost
@@ -50,44 +50,45 @@ MAX_ROUNDS_WORK = 500_000_000  # loads in all rounds of strategy 3, for auto
 
 
 @dataclass(frozen=True)
-class Maker:
+class PlanningMethod:
     """A planning method: its name, the tasks to which it applies, and its proposals.
 
-    A method that measures a strategy (`instead`) starts from the best plan found for the workload's own rows.
+    A method that measures a strategy (`propose_strategy`) starts from the best plan found for the workload's own rows.
     """
 
     name: str
     applies: Callable[[Task], bool]
-    propose: Callable[[Task], Iterator[Proposal]] | None = None
-    instead: Callable[[Task, Candidate | None], Iterator[Proposal]] | None = None
+    propose_scales: Callable[[Task], Iterator[Proposal]] | None = None
+    propose_strategy: Callable[[Task, Candidate | None], Iterator[Proposal]] | None = None
     in_auto: Callable[[Task], bool] = lambda _: True
 
     def proposals(self, task: Task, own: Candidate | None) -> Iterator[Proposal]:
         """Yield the method's proposals."""
-        if self.propose is not None:
-            return self.propose(task)
-        if self.instead is None:
-            raise TypeError("a maker needs `propose` or `instead`")
-        return self.instead(task, own)
+        if self.propose_scales is not None:
+            return self.propose_scales(task)
+        if self.propose_strategy is None:
+            raise TypeError("a planning method needs `propose_scales` or `propose_strategy`")
+        return self.propose_strategy(task, own)
 
 
-def try_maker(task: Task, maker: Maker, own: Candidate | None = None) -> tuple[Candidate, float | None]:
+def try_method(task: Task, method_: PlanningMethod, own: Candidate | None = None) -> tuple[Candidate, float | None]:
     """Return the best certified proposal of one method, and a lower bound on the error objective, if it found one."""
-    if maker.propose is not None and not maker.applies(task):
+    if method_.propose_scales is not None and not method_.applies(task):
         raise NotCertified(
-            f"too many pairs or rows for method “{maker.name}”", hints=[("method=same-scale", "works at any size")]
+            f"too many pairs or rows for method “{method_.name}”",
+            hints=[("method=same-scale", "works at any size")],
         )
     best: Candidate | None = None
     floor: float | None = None
-    for proposal in maker.proposals(task, own):
-        found = task.certified(maker.name, proposal)
+    for proposal in method_.proposals(task, own):
+        found = task.certified(method_.name, proposal)
         floor = proposal.floor if floor is None else floor
         if best is None or task.better(task.merit(found), task.merit(best)):
             best = found
         if task.watch.over:
             break
     if best is None:
-        raise NotCertified(f"method “{maker.name}” found nothing", hints=[("method=same-scale", "works at any size")])
+        raise NotCertified(f"method “{method_.name}” found nothing", hints=[("method=same-scale", "works at any size")])
     return best, floor
 
 
@@ -143,11 +144,11 @@ def _merit(task: Task, other: Candidate) -> tuple[int, float] | None:
 def _instead(task: Task, own: Candidate) -> list[Candidate]:
     """The plans of all methods that measure a strategy and find one."""
     out = []
-    for maker in MAKERS:
-        if maker.instead is None or task.watch.over or not (maker.in_auto(task) and maker.applies(task)):
+    for method_ in PLANNING_METHODS:
+        if method_.propose_strategy is None or task.watch.over or not (method_.in_auto(task) and method_.applies(task)):
             continue
         try:
-            out.append(try_maker(task, maker, own)[0])
+            out.append(try_method(task, method_, own)[0])
         except NotCertified:
             continue
     return _without_noisier(task, out)
@@ -161,11 +162,11 @@ def best_of_own_rows(task: Task) -> tuple[Candidate, float | None]:
     """
     best: Candidate | None = None
     floor: float | None = None
-    for maker in MAKERS:
+    for method_ in PLANNING_METHODS:
         late = best is not None and task.watch.over
-        if maker.propose is None or late or not (maker.applies(task) and maker.in_auto(task)):
+        if method_.propose_scales is None or late or not (method_.applies(task) and method_.in_auto(task)):
             continue
-        found, bound = try_maker(task, maker)
+        found, bound = try_method(task, method_)
         floor = bound if floor is None else floor
         if best is None or task.better(task.merit(found), task.merit(best)):
             best = found
@@ -189,7 +190,7 @@ def _same_scale(task: Task) -> Iterator[Proposal]:
     scales = np.where(scales > 0, np.maximum(scales, task.targets), 0.0)
     alone = len(scales) == 1 and task.even_bound.exact and task.spent is None
     # For one row, this is the closed-form optimum.
-    yield Proposal(scales, _just_below(task.loss_of(scales)) if alone else None)
+    yield Proposal(scales, _just_below(task.objective_of(scales)) if alone else None)
 
 
 def _table_by_table(task: Task) -> Iterator[Proposal]:
@@ -249,7 +250,7 @@ def _optimal(task: Task) -> Iterator[Proposal]:
     """
     if _one_row(task):  # closed form, exact
         (closed,) = _same_scale(task)
-        yield Proposal(closed.scales, _just_below(task.loss_of(closed.scales)))
+        yield Proposal(closed.scales, _just_below(task.objective_of(closed.scales)))
         return
     for _ in range(_SEARCHES):
         system = _small_system(task)
@@ -278,7 +279,7 @@ def _least_loss(task: Task, system: Constraints) -> tuple[Floats, float]:
     if not len(limited):
         return w, 0.0
     pairs, caps = system.pairs.among(limited), _caps(task, system)[limited]
-    power = task.loss.power
+    power = task.objective.power
     if power is None:
         w[limited], floor = _least_largest(pairs, _per_variable(task.reference, system)[limited], caps)
     else:
@@ -288,7 +289,7 @@ def _least_loss(task: Task, system: Constraints) -> tuple[Floats, float]:
         block = np.zeros(system.count, dtype=np.int64)
         block[system.variable] = task.workload.block_of
         tidy = evened(pairs, found.w, block[limited])
-        w[limited] = tidy if loss_of(tidy, a[limited], power) <= found.loss + 1e-10 * abs(found.loss) else found.w
+        w[limited] = tidy if objective_of(tidy, a[limited], power) <= found.loss + 1e-10 * abs(found.loss) else found.w
         floor = found.lower_bound
         if power == 0:  # the total is relative to the references
             noisy = np.isin(system.variable, limited) & ~task.free
@@ -373,7 +374,7 @@ def _newton(task: Task) -> int:
     """Operations of a Newton step: quadratic in the smaller of variables and active pairs; 0 for the largest error."""
     pairs = _small_system(task).pairs
     rows = min(pairs.size, 3 * pairs.count)
-    return 0 if task.loss.power is None else min(rows, pairs.count) ** 2 * max(rows, pairs.count)
+    return 0 if task.objective.power is None else min(rows, pairs.count) ** 2 * max(rows, pairs.count)
 
 
 def _can_optimize(task: Task) -> bool:
@@ -407,14 +408,16 @@ def _by_shifting(task: Task, own: Candidate | None) -> Iterator[Proposal]:
     return by_shifting(task, own or best_of_own_rows(task)[0])
 
 
-MAKERS: tuple[Maker, ...] = (
-    Maker("same-scale", _any, _same_scale),
-    Maker("by-table", _has_few_tables, _table_by_table, in_auto=_has_tables_only),
-    Maker("optimal", _can_optimize, _optimal, in_auto=lambda task: _newton(task) <= MAX_NEWTON_AUTO),
-    Maker("fill", _has_system, _filled),
-    Maker("psa", _has_system, _psa, in_auto=_few_rounds),
-    Maker("equal-split", _has_system, _equal_split, in_auto=_never),  # filling in these proportions is never worse
-    Maker("matrix", may_use_strategy, instead=_by_strategy),
-    Maker("k-norm", may_use_k_norm, instead=_by_k_norm_noise),
-    Maker("biased", may_be_shifted, instead=_by_shifting, in_auto=quickly_shifted),
+PLANNING_METHODS: tuple[PlanningMethod, ...] = (
+    PlanningMethod("same-scale", _any, _same_scale),
+    PlanningMethod("by-table", _has_few_tables, _table_by_table, in_auto=_has_tables_only),
+    PlanningMethod("optimal", _can_optimize, _optimal, in_auto=lambda task: _newton(task) <= MAX_NEWTON_AUTO),
+    PlanningMethod("fill", _has_system, _filled),
+    PlanningMethod("psa", _has_system, _psa, in_auto=_few_rounds),
+    PlanningMethod(
+        "equal-split", _has_system, _equal_split, in_auto=_never
+    ),  # filling in these proportions is never worse
+    PlanningMethod("matrix", may_use_strategy, propose_strategy=_by_strategy),
+    PlanningMethod("k-norm", may_use_k_norm, propose_strategy=_by_k_norm_noise),
+    PlanningMethod("biased", may_be_shifted, propose_strategy=_by_shifting, in_auto=quickly_shifted),
 )

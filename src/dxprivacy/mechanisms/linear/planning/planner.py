@@ -16,7 +16,7 @@ from dxprivacy.exact.rounding import is_whole
 from dxprivacy.mechanisms.linear.estimators.measured import target_scales
 from dxprivacy.mechanisms.linear.plan import Plan, require_few
 from dxprivacy.mechanisms.linear.plan_facts import Proof
-from dxprivacy.mechanisms.linear.planning.methods import MAKERS, best_of_all, best_of_own_rows, try_maker
+from dxprivacy.mechanisms.linear.planning.methods import PLANNING_METHODS, best_of_all, best_of_own_rows, try_method
 from dxprivacy.mechanisms.linear.planning.problem import Candidate, Task
 from dxprivacy.mechanisms.linear.planning.smoothing_widths import with_widths
 from dxprivacy.mechanisms.planned import target
@@ -52,7 +52,7 @@ _LEAST = Fraction(1, 1 << 40)
 def planned_with_proportional(task: Task, choose: Callable[[Task], Candidate]) -> Candidate:
     """Certified scales for rows, planned by some method, and for blocks with proportional cost."""
     workload = task.workload
-    proportional = [_Whole(task, block, start) for block, start in workload.proportional]
+    proportional = [_Proportional(task, block, start) for block, start in workload.proportional]
     rows = None if workload.by_pairs is None else replace(task, workload=workload.by_pairs)
     if rows is None:
         return _certified(task, _scales(task, proportional, 0.0), AS_A_WHOLE)
@@ -60,7 +60,7 @@ def planned_with_proportional(task: Task, choose: Callable[[Task], Candidate]) -
     first = _as_asked(rows, choose)
     apart = _scales(task, proportional, 0.0)
     apart[~workload.in_proportional] = first.scales
-    shared = _scales(task, proportional, math.cbrt(rows.loss_of(first.scales) * float(task.budget) ** 2))
+    shared = _scales(task, proportional, math.cbrt(rows.objective_of(first.scales) * float(task.budget) ** 2))
     left = task.budget - _taken(task, shared)
     rest = _as_asked(replace(rows, budget=max(left, task.budget * _LEAST)), choose)
     shared[~workload.in_proportional] = rest.scales
@@ -68,14 +68,14 @@ def planned_with_proportional(task: Task, choose: Callable[[Task], Candidate]) -
 
     def loss(one: Candidate) -> float:
         scales = np.array(one.scales)
-        return rows.loss_of(scales[~workload.in_proportional]) + math.fsum(
-            whole.loss_of(scales) for whole in proportional
+        return rows.objective_of(scales[~workload.in_proportional]) + math.fsum(
+            whole.objective_of(scales) for whole in proportional
         )
 
     return min(found, key=loss)
 
 
-def _scales(task: Task, proportional: "list[_Whole]", beside: float) -> Floats:
+def _scales(task: Task, proportional: "list[_Proportional]", beside: float) -> Floats:
     """Scales of proportional costs: parts of the budget as cube roots of their errors; `beside` is the root of the
     rows.
     """
@@ -113,7 +113,7 @@ def _title(task: Task, row: int) -> str:
     return task.workload.titles[asked]
 
 
-class _Whole:
+class _Proportional:
     """A block with proportional cost: scales that use the whole policy, their error, and the target scales."""
 
     def __init__(self, task: Task, block: Block, start: int) -> None:
@@ -134,7 +134,7 @@ class _Whole:
         self._reference = float(whole.changed or 1)
         self.root = math.cbrt(self._loss(self.scales))
 
-    def loss_of(self, scales: Floats) -> float:
+    def objective_of(self, scales: Floats) -> float:
         """The error objective of this block, given the scales of the whole workload."""
         return self._loss(scales[self.places])
 
@@ -145,7 +145,7 @@ class _Whole:
 # -- From queries and a policy to a certified plan ---------------------------------------------------------------------
 
 
-METHODS = ("auto", *(maker.name for maker in MAKERS))
+METHODS = ("auto", *(candidate_method.name for candidate_method in PLANNING_METHODS))
 _KNOWN_OBJECTIVES = {"auto": tuple(OBJECTIVES), "optimal": tuple(OBJECTIVES), "biased": ("squared", "absolute")}
 
 
@@ -235,7 +235,9 @@ def chosen(task: Task, method: str) -> Candidate:
     """Return the certified scales of one method, or the best of all methods."""
     if method == "auto":
         return best_of_all(task)
-    found, floor = try_maker(task, next(maker for maker in MAKERS if maker.name == method))
+    found, floor = try_method(
+        task, next(candidate_method for candidate_method in PLANNING_METHODS if candidate_method.name == method)
+    )
     return task.rated(found, floor)
 
 

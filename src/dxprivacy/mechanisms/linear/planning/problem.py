@@ -1,6 +1,7 @@
 """A planning problem: rows, policy, budget, earlier costs, targets and weights; and the error objective of its plans.
 
-All scales pass through `privacy/repair.py: repaired`: in `Task.certified`, or next to proportional costs in `planner.py`.
+All scales pass through `privacy/repair.py: repaired`: in `Task.certified`, or next to proportional costs in
+`planner.py`.
 """
 
 import math
@@ -84,7 +85,7 @@ class Task:
     metric: Metric
     budget: Fraction
     records: int | None = None
-    loss: Objective = SQUARED
+    objective: Objective = SQUARED
     spent: Cost | None = None
     watch: Watch = field(default_factory=Watch)
     effort: Effort = "quick"  # how long to search for a strategy
@@ -275,7 +276,7 @@ class Task:
             errors = self.errors(found)
             asked = zip(self.workload.answers, errors, strict=True)
             misses = sum(a.within is not None and not e.good_enough(a.within) for a, e in asked)
-        return misses, self.loss_of(self.effective(found))
+        return misses, self.objective_of(self.effective(found))
 
     def errors(self, found: Noisy) -> tuple[ErrorOf, ...]:
         """The expected error of every answer."""
@@ -302,19 +303,19 @@ class Task:
         squares: Floats = np.array(
             [distribution.variance if not isinstance(distribution, float) else 0.0 for distribution in distributions]
         )
-        return self.loss.size(squares, sizes, moved)
+        return self.objective.size(squares, sizes, moved)
 
-    def loss_of(self, scales: Sequence[float] | Floats) -> float:
+    def objective_of(self, scales: Sequence[float] | Floats) -> float:
         """The error objective of the noisy rows: each scale is divided by its reference and weighted."""
         s = np.asarray(scales) / self.reference
         noisy = s > 0
-        return self.loss.total(s[noisy], self.weights[noisy]) if noisy.any() else 0.0
+        return self.objective.total(s[noisy], self.weights[noisy]) if noisy.any() else 0.0
 
     def better(self, one: tuple[int, float], other: tuple[int, float], *, by: float = 1e-9) -> bool:
         """Whether one merit is better than another by more than a relative margin."""
         if one[0] != other[0]:
             return one[0] < other[0]
-        return one[1] < other[1] - by * self.loss.unit(other[1], float(self.weights.sum()))
+        return one[1] < other[1] - by * self.objective.unit(other[1], float(self.weights.sum()))
 
     def rated(self, found: Candidate, floor: float | None) -> Candidate:
         """Add the lower bound on the objective of any scales for these rows, and the gap above it, to the
@@ -322,8 +323,8 @@ class Task:
         """
         if floor is None or not math.isfinite(floor) or not found.measured.as_asked:
             return found
-        loss = self.loss_of(found.scales)
+        loss = self.objective_of(found.scales)
         noisy = np.asarray(found.scales) > 0
         size = float(self.weights[noisy].sum())
-        gap = self.loss.gap(loss, floor, size) if noisy.any() else 0.0
+        gap = self.objective.gap(loss, floor, size) if noisy.any() else 0.0
         return replace(found, certificate=replace(found.certificate, lower_bound=floor, gap=gap))

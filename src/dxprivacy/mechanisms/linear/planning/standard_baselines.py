@@ -36,7 +36,13 @@ import numpy as np
 from dxprivacy.errors import NotCertified
 from dxprivacy.mechanisms.linear.estimators.measured import Measured, all_expected
 from dxprivacy.mechanisms.linear.planning.constraints import constraints_by_block
-from dxprivacy.mechanisms.linear.planning.methods import MAKERS, best_of_all, best_of_own_rows, simplest, try_maker
+from dxprivacy.mechanisms.linear.planning.methods import (
+    PLANNING_METHODS,
+    best_of_all,
+    best_of_own_rows,
+    simplest,
+    try_method,
+)
 from dxprivacy.mechanisms.linear.planning.problem import Candidate, Noisy, Task
 from dxprivacy.mechanisms.linear.planning.standard_quantiles import chosen_quantile, standard_metric
 from dxprivacy.metrics import Metric
@@ -44,7 +50,7 @@ from dxprivacy.privacy import largest_loss, max_ratio, strictest_pair
 from dxprivacy.privacy.costs import LaplaceCost
 from dxprivacy.privacy.proportional_costs import ProportionalCost, laplace_cost, proportional_block
 from dxprivacy.queries.asked import Stack
-from dxprivacy.universe.answers import Distribution, ErrorOf, Inverse, Spread
+from dxprivacy.universe.answers import Distribution, ErrorOf, QuantileRecipe, Spread
 from dxprivacy.universe.blocks import SoftTable
 from dxprivacy.universe.workload import Workload
 
@@ -141,7 +147,7 @@ def baselines(ours: Ours) -> Baselines:
         epsilon = near.distance * part * ours.metric.universe.rows_each
         if not 0 < epsilon < math.inf:
             continue
-        if all(isinstance(answer.recipe, Inverse) for answer in a.workload.answers):
+        if all(isinstance(answer.recipe, QuantileRecipe) for answer in a.workload.answers):
             plain: _Chosen | _Plain = _Chosen(ours, a, epsilon)
         else:
             plain = _Plain(ours, a, epsilon, quick=quick)
@@ -190,7 +196,7 @@ def _cut(ours: Ours, alone: _Alone, errors: Sequence[ErrorOf]) -> list[ErrorOf]:
     for k, answer, error in zip(alone.answers, alone.workload.answers, errors, strict=True):
         recipe, mine = answer.recipe, ours.errors[k].half_width
         match recipe:
-            case Inverse():  # the guess is about binned numbers, from which records may differ
+            case QuantileRecipe():  # the guess is about binned numbers, from which records may differ
                 out.append(_at_most(error, max(recipe.guess((), ours.records) + error.hidden, mine)))
             case Spread():
                 out.append(_at_most(error, max(recipe.guess((), ours.records), mine)))
@@ -272,8 +278,8 @@ def _part(ours: Ours, alone: _Alone, *, quick: bool) -> float:
     if quick or len(ours.queries.queries) == 1 or alone.workload.rows > MOST_ROWS:
         return ours.ratio
     task = Task(alone.workload, ours.metric, ours.budget, ours.records)
-    least = task.loss_of(task.effective(_planned(task, "auto")))
-    mine = task.loss_of([math.sqrt(ours.distributions[r].variance / 2) for r in alone.rows])
+    least = task.objective_of(task.effective(_planned(task, "auto")))
+    mine = task.objective_of([math.sqrt(ours.distributions[r].variance / 2) for r in alone.rows])
     return float(ours.budget) * min(math.sqrt(least / mine), 1.0) if mine else ours.ratio
 
 
@@ -281,7 +287,9 @@ def _planned(task: Task, method: str) -> Candidate:
     """The plan of the same method."""
     if method == "auto":
         return best_of_all(task)
-    return try_maker(task, next(maker for maker in MAKERS if maker.name == method))[0]
+    return try_method(
+        task, next(candidate_method for candidate_method in PLANNING_METHODS if candidate_method.name == method)
+    )[0]
 
 
 @dataclass(frozen=True)
@@ -314,7 +322,7 @@ class _Chosen:
         known = {
             recipe.which: chosen_quantile(recipe, each, self.ours.records, grouped=grouped)
             for recipe in recipes
-            if isinstance(recipe, Inverse)
+            if isinstance(recipe, QuantileRecipe)
         }
         return tuple(known[recipe.which] for recipe in recipes)
 
@@ -402,7 +410,7 @@ class _Plain:
         return _CountedBaseline(simplest(self.task).scales, self.task.as_asked)
 
     def _loss(self, found: Noisy) -> float:
-        return self.task.loss_of(self.task.effective(found))
+        return self.task.objective_of(self.task.effective(found))
 
     def errors(self, times: float) -> tuple[ErrorOf, ...]:
         """The errors of the answers at `times` the epsilon."""
@@ -425,7 +433,7 @@ class _Plain:
     @cached_property
     def _our_loss(self) -> float:
         """The error objective of our plan's answers to this query."""
-        return self.task.loss_of([self._size(r) for r in self.alone.rows])
+        return self.task.objective_of([self._size(r) for r in self.alone.rows])
 
     def _size(self, row: int) -> float:
         """The Laplace scale whose noise has the same mean square error as a row of our plan."""

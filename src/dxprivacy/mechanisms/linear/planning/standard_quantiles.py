@@ -18,7 +18,7 @@ from dxprivacy.metrics.closed_forms import Constant
 from dxprivacy.metrics.with_other import WithAbsent
 from dxprivacy.privacy import max_ratio
 from dxprivacy.privacy.costs import LaplaceCost
-from dxprivacy.universe.answers import COVERAGE, ErrorOf, Inverse
+from dxprivacy.universe.answers import COVERAGE, ErrorOf, QuantileRecipe
 from dxprivacy.universe.universe import Universe
 from dxprivacy.universe.workload import Workload
 
@@ -87,7 +87,7 @@ class _QuantileSide(NamedTuple):
         return (math.exp(-self.rate * t) - self.bottom) / self.rate + self.bottom * self.level
 
 
-def chosen_quantile(recipe: Inverse, epsilon: float, records: int | None, *, grouped: bool) -> ErrorOf:
+def chosen_quantile(recipe: QuantileRecipe, epsilon: float, records: int | None, *, grouped: bool) -> ErrorOf:
     """The error of a quantile selected under standard DP, with this epsilon for the quantile alone.
 
     If answers are grouped, a record that moves between groups changes the scores of two selections, each by at most the
@@ -96,7 +96,7 @@ def chosen_quantile(recipe: Inverse, epsilon: float, records: int | None, *, gro
     >>> from fractions import Fraction as F
     >>> from dxprivacy.universe.answers import QuantileRamps
     >>> ramps = QuantileRamps(F(0), F(10), 10, 10, F(100))
-    >>> recipe = Inverse(0, ramps, F(1, 2), F(0), (F(0), F(0)))
+    >>> recipe = QuantileRecipe(0, ramps, F(1, 2), F(0), (F(0), F(0)))
     >>> found = chosen_quantile(recipe, 0.1, 1000, grouped=False)
     >>> round(found.typical, 2), round(found.half_width, 2)
     (1.0, 3.0)

@@ -19,7 +19,7 @@ _SAFETY = 1.0 + 2.0**-40
 
 def may_use_strategy(task: Task) -> bool:
     """Whether squared errors are minimized, no person has several rows, and there is more than one row."""
-    return task.loss is SQUARED and task.workload.universe.people is None and task.workload.rows > 1
+    return task.objective is SQUARED and task.workload.universe.people is None and task.workload.rows > 1
 
 
 def redundant(task: Task) -> bool:
@@ -96,7 +96,7 @@ def _require_k_norm(task: Task) -> None:
     if may_use_k_norm(task):
         return
     universe, other = task.workload.universe, ('method="matrix"', "independent noise")
-    if task.loss is not SQUARED:
+    if task.objective is not SQUARED:
         raise NotCertified(
             "k-norm noise is planned for squared errors", hints=['objective="squared"', 'method="optimal"']
         )
@@ -112,7 +112,7 @@ def _require_k_norm(task: Task) -> None:
 
 def may_be_shifted(task: Task) -> bool:
     """Whether bias can lower an error at all: only with few records, or a very strict policy."""
-    if not biased_rows.applies(task.workload, task.records) or task.loss is not SQUARED:
+    if not biased_rows.applies(task.workload, task.records) or task.objective is not SQUARED:
         return False
     closest = task.metric.closest
     allowed = math.inf if closest is None else closest.distance * float(task.budget)
@@ -137,7 +137,7 @@ def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
         return
     if all(part.cells is None for part in parts):
         raise NotCertified("too many possible records for a biased plan", hints=['method="optimal"'])
-    if task.loss.absolute and any(len(part.rows) > 1 for part in parts):
+    if task.objective.absolute and any(len(part.rows) > 1 for part in parts):
         raise NotCertified(
             "the least absolute error with bias is known only for queries that share no pair of records",
             details=["Those about different attributes, one query each, where distances add up, share none."],
@@ -149,7 +149,7 @@ def by_shifting(task: Task, own: Candidate) -> Iterator[Proposal]:
         _importance(task),
         np.asarray(own.scales),
         records,
-        objective=task.loss,
+        objective=task.objective,
         watch=task.watch,
     )
     if found is None:  # bias would not help: keep the workload's own rows
