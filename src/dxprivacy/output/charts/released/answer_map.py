@@ -122,7 +122,7 @@ class GridCells:
 
     @cached_property
     def clear(self) -> tuple[bool, ...]:
-        """For each grid cell, whether its answer is informative."""
+        """For each grid cell, whether it stands out of the noise of all of them."""
         return tuple(is_clear(row, len(self.rows)) for row in self.rows)
 
     @property
