@@ -38,14 +38,14 @@ def check_page(policy: Policy, *, command: str = "") -> str:
     require(policy, Policy, "a policy")
     found = check(policy)
     worst = math.inf if found.public else found.worst_case
-    twice = plural(len(found.warnings), "warning") if found.warnings else "no warnings"
+    warnings = plural(len(found.warnings), "warning") if found.warnings else "no warnings"
     return page(
         policy.title,
         [
             f"<h1>{escaped(policy.title)}</h1>",
             words(
                 f"A valid policy for {plural(found.cells, 'possible record')}; {limit_words(worst)}, over all releases "
-                f"ever; {twice}. No data read.",
+                f"ever; {warnings}. No data read.",
                 "lead",
             ),
             section("Guarantee", listed(_guarantee(found), numbered=True)),

@@ -246,7 +246,7 @@ def _as_one(metric: Metric) -> tuple[tuple[Metric, ...], tuple[Attribute, ...]]:
     if metric.universe.size > 5_000:
         raise UsageError(
             f"a metric without attributes over {metric.universe.size:,} possible records is too large to draw",
-            hints=["dx.metrics.attributes(…)", "dx.metrics.restricted(metric, cells)"],
+            hints=["dx.metrics.attributes(…)", "dx.metrics.restricted(metric, records)"],
         )
     base = present(metric)
     labels = [", ".join(r.values()) for r in base.universe.records(range(base.universe.size))]
