@@ -1,16 +1,16 @@
-"""d_X-privacy: say how far any two records may be told apart, and publish with the least noise that keeps it.
+"""d_X-privacy: differential privacy with an ε for each pair of records, and the least noise that keeps it.
 
     import dxprivacy as dx
 
     d    = dx.metrics.euclidean(points, epsilon_per_unit=0.01)
-    plan = dx.plan(Q, d)                      # certified scales, expected error, gain; costs nothing
-    z    = dx.laplace(plan, counts)           # exact noise
+    plan = dx.plan(Q, d)                      # certified scales, expected error, noise ratio; costs nothing
+    z    = dx.laplace(plan, counts)           # exactly sampled noise
 
     session = dx.Session("policy.toml", "people.parquet", ledger="ledger.db", new_ledger=True)
     plan    = session.plan(dx.table("sex", "native"), dx.mean_of("income", by="sex", within=50), budget="25%")
-    release = session.release(plan)           # reserved first, then answered
+    release = session.release(plan)           # reserves the cost in the ledger, then counts
 
-Names are loaded when first used, so that `import dxprivacy` costs nothing.
+Names are imported at first use, so that `import dxprivacy` is fast.
 """
 
 import importlib
@@ -191,7 +191,7 @@ _SCREENS = {
     "Report": ("output.text.synthesis_text", "report_lines"),
     "SmallDbPlan": ("output.text.synthesis_text", "smalldb_lines"),
 }
-"""What `print` shows of a value, for those whose lines are made in a package above them."""
+"""The functions that make the lines of a value for `print`, by class name."""
 
 _PRINTED = {
     "SelectionRelease": ("output.text.printed_tables", "selection_printed"),
@@ -199,7 +199,7 @@ _PRINTED = {
     "Processed": ("output.text.printed_tables", "processed_printed"),
     "Release": ("output.text.printed_tables", "release_printed"),
 }
-"""What Markdown and LaTeX show of a value."""
+"""The functions that make the tables of a value for Markdown and LaTeX, by class name."""
 
 _DISPLAYS = {
     "Selection": ("output.pages.notebook", "selection_display"),
@@ -210,7 +210,7 @@ _DISPLAYS = {
     "Release": ("output.pages.notebook", "release_display"),
     "Report": ("output.pages.notebook", "report_display"),
 }
-"""What a notebook shows of a value."""
+"""The functions that make the HTML of a value for notebooks, by class name."""
 
 __all__ = sorted(_HOME)
 
@@ -221,17 +221,17 @@ def _found(module: str, attribute: str) -> Any:
 
 
 def screen_of(kind: type) -> Any:
-    """The function that makes the lines of a value of this kind, or of a class that it extends."""
+    """Return the function that makes the lines of a value of this class, looked up along its base classes."""
     return _found(*next(_SCREENS[c.__name__] for c in kind.__mro__ if c.__name__ in _SCREENS))
 
 
 def printed_of(kind: type) -> Any:
-    """The function that makes the tables for print of a value of this kind, or of a class that it extends."""
+    """Return the function that makes the printed tables of a value of this class, looked up along its base classes."""
     return _found(*next(_PRINTED[c.__name__] for c in kind.__mro__ if c.__name__ in _PRINTED))
 
 
 def display_of(kind: type) -> Any:
-    """The function that makes the HTML of a value of this kind, or of a class that it extends; else its line."""
+    """Return the function that makes the HTML of a value of this class; by default, that of its `repr`."""
     known = (_DISPLAYS[c.__name__] for c in kind.__mro__ if c.__name__ in _DISPLAYS)
     return _found(*next(known, ("output.pages.notebook", "line_display")))
 

@@ -1,7 +1,7 @@
-"""Every error a user can meet: what is wrong, where, and what to do next.
+"""All errors that users can meet: what is wrong, where, and what to do next.
 
 The messages depend on public inputs only (the policy, the query, the schema), never on a record, a count or a true
-answer.  Each class carries the exit code that the command line uses.
+answer.  Each class has the exit code that the command line uses.
 
 >>> print(QueryError("no attribute “gender”", hints=[("sex", "did you mean this?")]))
 no attribute “gender”
@@ -29,13 +29,14 @@ __all__ = [
 ]
 
 Hint = tuple[str, str]
-# What breaks a line, steers a terminal or turns the direction of reading; names in some scripts rightly hold marks of
-# direction, so this is for what is shown.  Halves of characters come from file names that are no text.
+# Characters that break a line, control a terminal or change the reading direction.  Names in some scripts legitimately
+# contain direction marks, so these are replaced in output only.  Lone surrogates come from file names that are not
+# text.
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff]")
 
 
 def one_line(text: str) -> str:
-    """Text from a file or a person that can neither break its line nor steer what is shown around it.
+    """Replace characters that break a line or control a terminal, in text from a file or a person.
 
     >>> one_line("a\\nb \\u202ec")
     'a�b �c'
@@ -44,7 +45,7 @@ def one_line(text: str) -> str:
 
 
 class DxError(Exception):
-    """The base of all our errors: `where · what`, then details, then hints (command, why).
+    """The base class of all errors: `where · what`, then details, then hints (command, why).
 
     >>> import dxprivacy as dx
     >>> try:
@@ -68,17 +69,17 @@ class DxError(Exception):
 
     @property
     def headline(self) -> str:
-        """`where · what` on one line, whatever the names in it hold."""
+        """The message `where · what`, on one line."""
         return one_line(f"{self.where} · {self.what}" if self.where else self.what)
 
     def message(self) -> str:
-        """The whole error as plain text."""
+        """Return the whole error as plain text."""
         width = max((len(command) for command, _ in self.hints), default=0)
         hints = [f"→ {command.ljust(width)}   {why}".rstrip() for command, why in self.hints]
         return "\n  ".join([self.headline, *map(one_line, (*self.details, *hints))])
 
     def to_dict(self) -> dict[str, object]:
-        """The same fields for machines (`--json`)."""
+        """Return the fields of the error for JSON output (`--json`)."""
         return {
             "error": type(self).__name__,
             "where": self.where,
@@ -103,7 +104,7 @@ class UsageError(DxError):
 
 
 class PolicyError(DxError):
-    """A policy, universe or metric that is not sound.
+    """A policy, universe or metric that is not valid.
 
     >>> import dxprivacy as dx
     >>> dx.Policy.parse('title = "Survey"')
@@ -128,7 +129,7 @@ class MetricError(PolicyError):
 
 
 class QueryError(DxError):
-    """A query that cannot be asked of this universe.
+    """A query that is not valid for this universe.
 
     >>> import dxprivacy as dx
     >>> dx.plan("count by age", dx.metrics.constant(2, 1))
@@ -142,7 +143,7 @@ class QueryError(DxError):
 
 
 class SeparatesIdentical(QueryError):
-    """A query tells apart two records that the policy calls identical: no noise is enough.
+    """A query separates two records that the policy calls identical: no noise is enough.
 
     >>> import dxprivacy as dx
     >>> dx.plan([[1, 0]], dx.metrics.constant(2, 0))
@@ -155,17 +156,17 @@ class SeparatesIdentical(QueryError):
 
 
 class TooLarge(QueryError):
-    """More than we can hold or compute exactly, known from public numbers alone.
+    """A problem too large to store or compute exactly, known from public numbers alone.
 
     >>> import dxprivacy as dx
     >>> dx.plan_smalldb([[1, 0] * 200], dx.metrics.constant(400, 1), n_records=10**6, alpha=0.01)
     Traceback (most recent call last):
         ...
     dxprivacy.errors.TooLarge: smalldb · 6.65e+555 small databases are too many to choose among exactly
-      3,466 records are no small database.
+      3,466 records are too many for a small database.
       Nothing spent, no data read.
       → alpha=0.5   a larger alpha makes them fewer
-      → mwem        answers many queries over many cells
+      → mwem        answers many queries over many possible records
     """
 
 
@@ -183,7 +184,7 @@ class NotCertified(QueryError):
 
 
 class BudgetExceeded(DxError):
-    """The ledger has too little left on some pair. Nothing was spent.
+    """The ledger has too little left for some pair. Nothing was spent.
 
     >>> import tempfile, dxprivacy as dx
     >>> policy = dx.Policy.parse('''title = "Survey"
@@ -207,7 +208,7 @@ class BudgetExceeded(DxError):
 
 
 class DataError(DxError):
-    """Data that cannot be read, or whose schema does not fit the policy. Never about a single row.
+    """Data that cannot be read, or whose schema does not fit the policy; never about a single row.
 
     >>> import pandas, dxprivacy as dx
     >>> policy = dx.Policy.parse('''title = "Survey"
@@ -245,7 +246,7 @@ class LedgerError(DxError):
 
 
 class NotVerified(DxError):
-    """A plan, release or ledger file that does not hold what it says: edited, damaged, or never right.
+    """A plan, release or ledger file that contradicts itself: edited, damaged, or never correct.
 
     >>> from dxprivacy import verify
     >>> list(verify.verify_data({"format": "made up"}))
@@ -258,7 +259,7 @@ class NotVerified(DxError):
 
 
 class Undecided(DxError):
-    """A file of which not everything can be verified here; that says nothing about whether it is right.
+    """A file that cannot be verified completely here, which does not mean that it is wrong.
 
     >>> print(Undecided("too large for the memory of this machine", where="verify"))
     verify · too large for the memory of this machine
@@ -268,7 +269,7 @@ class Undecided(DxError):
 
 
 class Unexpected(DxError):
-    """What should not have happened: a bug of ours. Its own text is withheld, for it may quote data.
+    """A bug in this package; the text of the original exception is withheld, because it may quote data.
 
     >>> print(Unexpected("this is a bug", hints=[("dxp --debug …", "shows where")]))
     this is a bug
@@ -277,7 +278,7 @@ class Unexpected(DxError):
 
 
 def listed_instead(word: str, known: Iterable[str], most: int = 8) -> list[Hint]:
-    """The name that was meant, or what there is: the first few of a list that everybody may know.
+    """Suggest the most similar name, or else the first few names of a public list.
 
     >>> listed_instead("femal", ["female", "male"]), listed_instead("X", ["female", "male"])
     ([('female', 'did you mean this?')], [('female, male', 'are listed')])
@@ -288,7 +289,7 @@ def listed_instead(word: str, known: Iterable[str], most: int = 8) -> list[Hint]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> list[Hint]:
-    """At most one suggestion for a misspelt name.
+    """Suggest at most one name for a misspelled one.
 
     >>> did_you_mean("gendre", ["gender", "age"])
     [('gender', 'did you mean this?')]

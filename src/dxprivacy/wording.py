@@ -1,7 +1,7 @@
-"""How numbers and screens are worded: three significant digits, aligned columns, and marks that carry the meaning.
+"""Formatting of numbers and terminal output: three significant digits, aligned columns, style tags.
 
-Screens are built as plain lines with style tags, so that the same text can be printed by a library call and colored
-by the command line.
+Terminal output is built as lines with style tags, so that the same text can be printed by a library call and colored by
+the command line.
 """
 
 import json
@@ -16,10 +16,10 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from dxprivacy.errors import STEERING, DxError, one_line
 
-# What would break a line, steer a terminal or reverse the reading direction of a page that someone signs.
+# Characters that break a line, control a terminal or reverse the reading direction.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 STYLES = ("dim", "bold", "accent", "good", "warn", "bad")
-_OURS = os.urandom(6).hex()  # in every tag of this process: a name in a file cannot hold one, whatever it is
+_OURS = os.urandom(6).hex()  # random, part of every tag of this process: no name in a file can imitate a tag
 TAG = re.compile(rf"⟦{_OURS}(/|{'|'.join(STYLES)})⟧")
 
 
@@ -29,7 +29,7 @@ def tag(style: str, text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """A line without its tags, and one line whatever the names in it hold.
+    """Remove tags from a line, and replace characters that would break it.
 
     >>> plain(tag("bold", "x") + " y"), plain("a name\\n✓ verified"), plain("⟦good⟧ in a name")
     ('x y', 'a name�✓ verified', '⟦good⟧ in a name')
@@ -38,14 +38,14 @@ def plain(text: str) -> str:
 
 
 def quoted(word: str | os.PathLike[str]) -> str:
-    """A word as a shell wants it, in one line: pasted, it is that word and nothing else.
+    """Quote a word for a shell, on one line.
 
     >>> quoted("plan.json"), quoted("count by sex"), quoted("$(id)"), quoted("a\\nb's")
     ('plan.json', "'count by sex'", "'$(id)'", "$'a\\\\nb\\\\'s'")
     """
     text = os.fspath(word)
     if isinstance(word, os.PathLike) and text.startswith("-"):
-        text = f"./{text}"  # a path, no option
+        text = f"./{text}"  # a path, not an option
     if not _UNQUOTABLE.search(text):
         return shlex.quote(text)
     escaped = _UNQUOTABLE.sub(_bytes_of, text.replace("\\", "\\\\").replace("'", "\\'"))
@@ -62,9 +62,10 @@ def _bytes_of(found: re.Match[str]) -> str:
 
 
 def json_text(data: Any, *, allow_nan: bool = True, indent: int | None = 1) -> str:
-    """JSON for people and machines: letters as they are, whatever could steer a screen as its number.
+    """Format JSON with letters as they are and control characters escaped.
 
-    In a very long text a few letters beyond Latin-1 are numbers as well: Python would hold all of it in twice the room.
+    If a very long text has few letters beyond Latin-1, these are escaped too: they would double the memory that Python
+    needs for the whole text.
 
     >>> json_text({"name": "é\\u202e"})
     '{\\n "name": "é\\\\u202e"\\n}'
@@ -82,14 +83,14 @@ def _as_number(found: re.Match[str]) -> str:
 
 @runtime_checkable
 class Written(Protocol):
-    """A long list that writes itself, as `json_text` would: each item on one line."""
+    """A long list that formats itself as `json_text` would: each item on one line."""
 
     def written_pieces(self, before: str) -> Iterator[str]:
-        """Its text in pieces; `before` is what a member of an object is indented by."""
+        """Yield the text in pieces; `before` is the indentation of an object's members."""
 
 
 def _dumped(data: Any, *, allow_nan: bool, indent: int | None) -> Iterator[str]:
-    """Indented, but of a very long list each item on one line: the indenting encoder is ten times as slow."""
+    """Yield indented JSON, each item of a very long list on one line: the indenting encoder is ten times slower."""
     if indent is None or not isinstance(data, dict) or not data:
         yield json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=allow_nan)
         return
@@ -112,7 +113,7 @@ def _line_by_line(items: list[Any], before: str, *, allow_nan: bool) -> Iterator
     scalars = {str, int, float, bool, type(None)}
     for at in range(0, len(items), LONG_LIST):
         part = items[at : at + LONG_LIST]
-        if scalars.issuperset(map(type, part)):  # nothing inside has commas of its own: all at once
+        if scalars.issuperset(map(type, part)):  # no nested containers, so the separators are those of the list
             text = json.dumps(part, ensure_ascii=False, allow_nan=allow_nan, separators=(between, ": "))[1:-1]
         else:
             encode = json.JSONEncoder(ensure_ascii=False, allow_nan=allow_nan).encode
@@ -122,15 +123,15 @@ def _line_by_line(items: list[Any], before: str, *, allow_nan: bool) -> Iterator
 
 
 _LONG_TEXT = 1 << 20
-_FEW = 1_000  # one letter among so many
+_FEW = 1_000  # escape wide letters if they are fewer than one in this many
 _WIDE = re.compile("[\u0100-\U0010ffff]")
 LONG_LIST = 2_000
-"""Items, of which each has a line of its own."""
-_ESCAPED = re.compile(STEERING.pattern.replace("\x00-\x1f", ""))  # those are escaped already, but for our line feeds
+"""Lists with more items have one item per line."""
+_ESCAPED = re.compile(STEERING.pattern.replace("\x00-\x1f", ""))  # json escapes those; the remaining ones are ours
 
 
 def digits(x: float) -> str:
-    """Three significant digits, thousands separated.
+    """Format a number with three significant digits and thousands separators.
 
     >>> digits(1498.7), digits(0.00831), digits(12.53), digits(float("inf")), digits(0)
     ('1,499', '0.00831', '12.5', '∞', '0')
@@ -150,7 +151,7 @@ def digits(x: float) -> str:
 
 
 def times(x: float) -> str:
-    """A factor, two significant digits.
+    """Format a factor with two significant digits.
 
     >>> times(149.9), times(7.53), times(1.04), times(7.7e8)
     ('150×', '7.5×', '1×', 'over 100,000×')
@@ -167,7 +168,7 @@ def times(x: float) -> str:
 
 
 def percent(x: float) -> str:
-    """A fraction as per cent; what is too little to matter is 0.
+    """Format a fraction as per cent; fractions below 1e-6 become 0.
 
     >>> percent(0.25), percent(1e-12)
     ('25 %', '0 %')
@@ -176,7 +177,7 @@ def percent(x: float) -> str:
 
 
 def columns(rows: Iterable[Sequence[str]], align: str, *, indent: int = 2, gap: int = 2) -> list[str]:
-    """Align cells: `l` left, `r` right; widths without tags.  A row of one cell is a heading, as long as it likes.
+    """Align the columns of a table: `l` left, `r` right.  A row with one field is a heading of any length.
 
     >>> columns([["a", "1"], ["bcd", "22"]], "lr")
     ['  a     1', '  bcd  22']
@@ -198,7 +199,7 @@ def columns(rows: Iterable[Sequence[str]], align: str, *, indent: int = 2, gap: 
 
 
 def short(text: str, width: int) -> str:
-    """At most so many characters; what is cut off is marked.
+    """Shorten a text to at most `width` characters, with an ellipsis.
 
     >>> short("Saint-Louis-du-Ha! Ha!", 12)
     'Saint-Louis…'
@@ -207,7 +208,7 @@ def short(text: str, width: int) -> str:
 
 
 def short_pair(text: str, width: int) -> str:
-    """`a – b` in at most so many characters, with something left of both.
+    """Shorten `a – b` to at most `width` characters and keep a part of both names.
 
     >>> short_pair("A place with a long name – B", 20), short_pair("A – B", 20)
     ('A place with a … – B', 'A – B')
@@ -221,7 +222,7 @@ def short_pair(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int = 96, indent: str = "") -> list[str]:
-    """Plain text in lines, the following ones indented; a sign stays with its number."""
+    """Wrap text, with the lines after the first indented; a sign stays on one line with its number."""
     import textwrap
 
     lines = textwrap.wrap(tied(text), width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
@@ -229,7 +230,7 @@ def wrap(text: str, width: int = 96, indent: str = "") -> list[str]:
 
 
 def tied(text: str) -> str:
-    """The same text, in which a sign stays on one line with its number.
+    """Put no-break spaces between signs and their numbers.
 
     >>> tied("ε = 3, ± 2") == "ε\\u00a0=\\u00a03, ±\\u00a02"
     True
@@ -238,7 +239,7 @@ def tied(text: str) -> str:
 
 
 def plural(n: int, word: str) -> str:
-    """A number with its noun.
+    """Return a number with its noun in singular or plural.
 
     >>> plural(1, "answer"), plural(1200, "answer"), plural(2, "sex"), plural(3, "county"), plural(4, "survey day")
     ('1 answer', '1,200 answers', '2 sexes', '3 counties', '4 survey days')
@@ -253,7 +254,7 @@ def plural(n: int, word: str) -> str:
 
 
 def numbered(numbers: Sequence[int], word: str = "entry") -> str:
-    """Things with their numbers, in rising order; more than three in a row by their ends.
+    """List increasing numbers after a noun; runs of more than three are shortened to their ends.
 
     >>> numbered([2]), numbered([1, 3]), numbered([1, 3, 4, 5, 6])
     ('entry 2', 'entries 1, 3', 'entries 1, 3–6')
@@ -269,7 +270,7 @@ def numbered(numbers: Sequence[int], word: str = "entry") -> str:
 
 
 def span(numbers: Sequence[int]) -> str:
-    """The first and the last.
+    """Return the first and the last number as a range.
 
     >>> span([3, 4, 7]), span([3])
     ('3–7', '3')
@@ -278,7 +279,7 @@ def span(numbers: Sequence[int]) -> str:
 
 
 class OneLine:
-    """A value whose `repr` is one line, whatever it holds: its kind and a summary.  Dataclasses that extend it keep it.
+    """A value whose `repr` is one line with its class and a summary; dataclasses that extend it inherit this `repr`.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -296,7 +297,7 @@ class OneLine:
             cls.__repr__ = OneLine.__repr__  # type: ignore[method-assign]  # or a dataclass would write its own
 
     def in_short(self) -> str:
-        """What tells it from others of its kind, in few words: nothing that is private; most have some."""
+        """Return a short summary for the `repr`; it must not contain private data."""
         return ""
 
     def __repr__(self) -> str:
@@ -308,7 +309,7 @@ C = TypeVar("C")
 
 
 def repr_of_half_built(kind: type[C]) -> type[C]:
-    """Let the repr of a class name it if attributes are missing: a traceback that shows locals must not fail.
+    """Make the `repr` of a class work if attributes are missing, because tracebacks may show incomplete objects.
 
     >>> @repr_of_half_built
     ... class Named:
@@ -323,7 +324,7 @@ def repr_of_half_built(kind: type[C]) -> type[C]:
     def shown(self: C) -> str:
         try:
             return complete(self)
-        except Exception:  # whatever a missing attribute leads to
+        except Exception:  # a missing attribute can raise any exception
             return f"{type(self).__name__}(not complete)"
 
     kind.__repr__ = shown  # type: ignore[method-assign, assignment]
@@ -334,12 +335,12 @@ repr_of_half_built(OneLine)
 
 
 class Displayed(OneLine):
-    """A value that shows itself in a notebook: a table and a picture, offline."""
+    """A value that notebooks display as a table and a picture, offline."""
 
     def _repr_html_(self) -> str | None:
-        """For notebooks; what they show is made in a package above, as the lines for `print` are.
+        """Return the HTML for notebooks, made by `dxprivacy.display_of`.
 
-        An object whose construction failed has none, nor has a ledger that is closed: its line is shown.
+        None for an object whose construction failed and for a closed ledger: notebooks show their `repr` instead.
         """
         try:
             self.in_short()
@@ -348,15 +349,16 @@ class Displayed(OneLine):
             return None
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
-        """The same beside the line, for notebooks that know bundles."""
+        """Return `repr` and HTML, for notebooks that support MIME bundles."""
         shown = self._repr_html_()
         return {"text/plain": repr(self)} | ({} if shown is None else {"text/html": shown})
 
 
 def shown(value: object) -> str:
-    """A value as its screen shows it, for `print`.
+    """Return the terminal output of a value, for `print`.
 
-    Lines are made in packages above the values, which know nothing of them; where, is asked of the package as a whole.
+    The lines are made in packages that import the value's module, so the function is looked up by
+    `dxprivacy.screen_of`.
     """
     package = sys.modules["dxprivacy"]
     return "\n".join(plain(line) for line in package.screen_of(type(value))(value))

@@ -277,7 +277,7 @@ def test_geojson_and_pictures(earth, tmp_path):
     picture = dx.plots.release(release)
     drawn = json.dumps(picture.to_dict())
     assert "uninformative" in drawn
-    assert "records in a cell" in drawn
+    assert "records in a grid cell" in drawn
     assert "Map: noisy counts" in picture.subtitle
 
 

@@ -1,4 +1,4 @@
-"""The demo's comparison: truth (known, because simulated), standard DP, and this policy; and what one pays for it."""
+"""The demo's comparison of true answers (known, because simulated), standard DP and this policy, and its trade-off."""
 
 import tempfile
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ PAIRS = (("Hoboken", "New York City"), ("Chicago", "Milwaukee"))
 
 @dataclass(frozen=True)
 class DemoLine:
-    """One answer three times."""
+    """One answer three times: true, from standard DP at the strictest ε, and from the release."""
 
     label: str
     unit: str
@@ -40,7 +40,7 @@ class DemoLine:
 
 @dataclass(frozen=True)
 class Price:
-    """One pair of homes: what the policy allows, what the release used, what standard DP would."""
+    """One pair of homes: its name, its distance in words, its ε in the policy, and the privacy loss of the release."""
 
     pair: str
     apart: str
@@ -50,7 +50,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Story:
-    """Everything the demo shows."""
+    """All results of the demo."""
 
     plan: Plan
     release: Release
@@ -59,7 +59,7 @@ class Story:
     folder: Path | None
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the results for JSON."""
         return {
             "respondents": RESPONDENTS,
             "worst_case_epsilon": self.plan.worst_epsilon,
@@ -70,7 +70,7 @@ class Story:
 
 
 def tell(folder: Path | None, *, overwrite: bool = False) -> Story:
-    """Simulate, plan, release for real, and compare."""
+    """Simulate data, plan, execute the release, and compare; without a folder, files are temporary."""
     if folder is None:
         with tempfile.TemporaryDirectory() as hidden:
             return _tell(Path(hidden) / "demo", None, overwrite=True)
@@ -82,13 +82,13 @@ def _tell(place: Path, shown: Path | None, *, overwrite: bool) -> Story:
     with Session(
         place / "policy.toml", place / "people.parquet", ledger=place / "ledger.db", new_ledger=True
     ) as session:
-        plan = session.plan(*QUERIES, budget="100%")  # a demo has no later
+        plan = session.plan(*QUERIES, budget="100%")  # a demo has no later releases
         release = session.release(plan)
         if shown is not None:
             plan.save(place / f"plan-{plan.name}.json")
             release.save(place / f"release-{plan.name}.json")
             release.save(place / f"release-{plan.name}.csv")
-        # Simulated records: only here may a true answer be looked at, and only to show what noise does to it.
+        # The records are simulated: only here is a true answer shown, to illustrate the effect of the noise.
         counts = open_source(place / "people.parquet").count(session.policy.universe).counts
     exact = plan.workload.answer(counts)
     both = plan.baselines
@@ -138,16 +138,16 @@ def _prices(plan: Plan) -> tuple[Price, ...]:
 
 
 def story_lines(story: Story) -> list[str]:
-    """The screen."""
+    """Return the lines of the terminal output."""
     plan = story.plan
     worst = plan.worst_epsilon
     places = plan.metric.universe.attributes[0].listed
     lines = [
         f"{RESPONDENTS:,} simulated survey respondents in {places} US places; none of your files is read.",
-        f"Policy: two homes may be told apart by at most {tag('accent', 'ε = 1 per 100 km')}.",
+        f"Policy: two homes are distinguishable with privacy loss at most {tag('accent', 'ε = 1 per 100 km')}.",
         "",
     ]
-    names = ("", "truth*", "this policy", "standard DP, as strict", "less noise", f"standard DP, ε {digits(worst)}")
+    names = ("", "truth*", "this policy", "standard DP, strictest", "noise ratio", f"standard DP, ε {digits(worst)}")
     table = [[tag("dim", t) for t in names]]
     theirs = max(len(digits(line.standard_width)) for line in story.lines)
     ours = max(len(digits(line.our_width)) for line in story.lines)
@@ -170,11 +170,12 @@ def story_lines(story: Story) -> list[str]:
     lines += columns(table, "lrrrrr")
     mean, counts = story.lines[0].standard_epsilon, story.lines[1].standard_epsilon
     note = (
-        f"* simulated, so known. ± covers 95 % of the noise. As strict: one ε for all pairs, {digits(mean)} for the "
-        f"mean and {digits(counts)} for the counts, the least that each tells apart. ε {digits(worst)}: our worst case."
+        f"* simulated, so known. ± covers 95 % of the noise. Strictest: one ε for all pairs, {digits(mean)} for the "
+        f"mean and {digits(counts)} for the counts, the smallest of a pair that the query separates. "
+        f"ε {digits(worst)}: our worst-case ε."
     )
     lines += [tag("dim", f"  {line}") for line in [*wrap(note, 94), LEFT_OUT]]
-    lines += ["", tag("bold", "What you pay for it")]
+    lines += ["", tag("bold", "The trade-off")]
     head = [
         tag("dim", t)
         for t in ("two homes", "apart", "policy allows", "release used", f"standard DP, ε {digits(worst)}")
@@ -184,9 +185,7 @@ def story_lines(story: Story) -> list[str]:
     lines += [f"  {line}" for line in wrap(_verdict(story), 94)]
     if story.folder is not None:
         lines += ["", f"{tag('good', '✓')} written  {story.folder}: policy, places, people, plan, release, ledger"]
-        lines.append(
-            tag("dim", "  A first release starts the ledger, and says so: dxp release … --policy FILE --new-ledger")
-        )
+        lines.append(tag("dim", "  A first release creates the ledger: dxp release … --policy FILE --new-ledger"))
         lines.append(f"{tag('dim', 'Next:')} dxp check {quoted(story.folder / 'policy.toml')}")
     else:
         lines += [
@@ -202,9 +201,10 @@ def _verdict(story: Story) -> str:
     mean, count = story.lines[0].worst_case_width, story.lines[-1].worst_case_width
     hoboken = story.prices[1]
     return (
-        f"ε {digits(worst)} is the worst case of our release. Standard DP at {digits(worst)} answers ± "
-        f"{digits(mean)} m and ± {digits(count)}, but lets Hoboken and New York City differ "
-        f"{worst / hoboken.allowed:.0f} times more. Under {100 * worst:.0f} km we guarantee more than it, beyond less."
+        f"ε {digits(worst)} is the worst-case ε of our release. Standard DP at {digits(worst)} answers ± "
+        f"{digits(mean)} m and ± {digits(count)}, but allows a privacy loss between Hoboken and New York City that is "
+        f"{worst / hoboken.allowed:.0f} times larger. Our policy protects homes up to {100 * worst:.0f} km apart more "
+        "than standard DP, and farther ones less."
     )
 
 

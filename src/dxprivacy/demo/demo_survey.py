@@ -1,7 +1,7 @@
 """A simulated survey: 20,000 respondents in 906 US places.
 
-Places are GeoNames data (CC BY 4.0); two near-duplicates, Carol City and City of Milford (balance), are left out: the
-gain over standard DP hangs on the closest pair, and a place listed twice would flatter us.
+Places are GeoNames data (CC BY 4.0). Two near-duplicates, Carol City and City of Milford (balance), are left out: the
+noise ratio to standard DP depends on the closest pair, and a place listed twice would exaggerate it.
 """
 
 import csv
@@ -24,13 +24,13 @@ FILES = ("policy.toml", "places.csv", "people.parquet")
 
 
 def write_survey(folder: Path, *, overwrite: bool = False) -> None:
-    """Write policy, places and freshly simulated people into a folder."""
+    """Write policy, places and newly simulated people into a folder; replace an earlier demo only with `overwrite`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         occupied = [p.name for p in folder.iterdir()]
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror}") from None
-    if occupied and not _holds_a_demo(folder):  # least of all may anybody's ledger be removed
+    if occupied and not _holds_a_demo(folder):  # never remove the user's files, above all not a ledger
         raise UsageError(f"{folder} holds other files", hints=[("--write demo/", "a folder of its own")])
     if occupied and not overwrite:
         raise UsageError(
@@ -57,7 +57,7 @@ def _digest(content: bytes) -> str:
 
 
 def _holds_a_demo(folder: Path) -> bool:
-    """Whether the folder's policy is the demo's, unchanged, and its ledger, if there is one, the demo's too."""
+    """Return whether the folder holds the unchanged policy of the demo and, if there is a ledger, that of the demo."""
     try:
         same = (folder / "policy.toml").read_bytes() == _packaged("policy.toml")
         if not same or not (folder / "ledger.db").exists():
@@ -73,7 +73,7 @@ def _write_people(folder: Path) -> None:
     people = np.array([float(p["population"]) for p in places])
     chosen = np.random.default_rng().choice(len(places), RESPONDENTS, p=people / people.sum())
     ids = np.array([int(p["id"]) for p in places])
-    with tempfile.TemporaryDirectory() as hidden:  # the engine writes by name: to a folder that is ours
+    with tempfile.TemporaryDirectory() as hidden:  # the engine writes to a path, so use a private folder
         part = Path(hidden) / "people.parquet"
         write_parquet(part, {"respondent": np.arange(RESPONDENTS), "home": ids[chosen]})
         write_file(folder / "people.parquet", part.read_bytes(), NEVER)

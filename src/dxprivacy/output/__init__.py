@@ -1,4 +1,4 @@
-"""What people see: text, charts and pages.  Reads values and computes nothing about privacy.
+"""Output for people: terminal output, charts and HTML pages.  Renders values and computes nothing about privacy.
 
 In reading order: `text`, `pages`, `charts`.
 """

@@ -1,8 +1,8 @@
-"""Bias at small n: an answer moved on purpose, because it can then be told with less noise.
+"""Bias at small n: biased answers whose separation of records is smaller, so that less noise is needed.
 
-The paper drops bias “since n is very large”.  With n records and one pair at distance d the error falls by the factor
-sqrt(x / (x + 8)), x = (n d)², which is 1/3 at n d = 1 and nothing beyond n d = 64.  Every figure is that of a certified
-plan (`method="biased"`) against the closed form without bias.
+The paper drops bias “since n is very large”.  With n records and one pair at distance d, bias multiplies the error by
+sqrt(x / (x + 8)), x = (n d)².  The factor is 1/3 at n d = 1, and almost 1 beyond n d = 64.  Every number compares a
+certified plan (`method="biased"`) with a plan without bias.
 """
 
 import math
@@ -30,7 +30,7 @@ _AT = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def least_ratio(product: float) -> float:
-    """What bias makes of the error where one pair decides (docs/theorems.md).
+    """Return the factor by which bias multiplies the error if one pair determines the noise (docs/theorems.md).
 
     >>> round(least_ratio(1), 6), round(least_ratio(30), 3)
     (0.333333, 0.996)
@@ -41,7 +41,7 @@ def least_ratio(product: float) -> float:
 
 @dataclass(frozen=True)
 class MeasuredBias:
-    """One query with n records: n times its critical ε, and its error relative to no bias."""
+    """One query with n records: n times the ε of its limiting pair, and its error divided by that without bias."""
 
     wanted: float
     product: float
@@ -49,7 +49,7 @@ class MeasuredBias:
 
 
 def measure(settings: Settings, universe: int) -> list[MeasuredBias]:
-    """One uniform query in one universe; universe -1 is the one of two records."""
+    """Measure one uniform query in one universe; universe -1 is the one of two records."""
     if universe < 0:
         return [_two_records(product) for product in PRODUCTS]
     metric = euclidean(settings.points(universe), epsilon_per_unit=PER_UNIT)
@@ -126,7 +126,7 @@ EXPERIMENTS = (
     Experiment(
         "bias",
         "Bias at small n",
-        "When is it worth moving an answer on purpose, because it can then be told with less noise?",
+        "When does a biased answer, which needs less noise, have a smaller error?",
         "",
         lambda settings: range(-1, min(settings.universes, MOST)),
         measure,

@@ -1,7 +1,7 @@
-"""What an experiment is: pieces that can be measured anywhere in any order, and what follows from all of them.
+"""`Experiment`: independent pieces that are measured in any order and any process, and the outcome of all of them.
 
-A piece depends on the settings and its own arguments alone, so that results depend neither on the number of processes
-nor on which figures were asked for.
+A piece depends on the settings and its own arguments only. So results depend neither on the number of processes nor on
+the selected figures.
 """
 
 import csv
@@ -28,7 +28,7 @@ SIZE, SIDE = 50, 100.0  # the paper's N, and the square it draws points from
 
 @dataclass(frozen=True)
 class Settings:
-    """How much to draw, and from which seed.
+    """The number of universes, and the seed of all random numbers.
 
     >>> Settings(universes=3).points(0).shape
     (50, 2)
@@ -44,23 +44,23 @@ class Settings:
 
     @property
     def queries(self) -> int:
-        """Random queries for each universe, where they are cheap."""
+        """The number of random queries for each universe, in experiments where queries are cheap."""
         return 200 if self.quick else 1000
 
     def to_dict(self) -> dict[str, Any]:
-        """For the manifest."""
+        """Return the settings for the manifest."""
         return {"universes": self.universes, "seed": self.seed, "quick": self.quick}
 
     def points(self, universe: int) -> Floats:
-        """A universe: 50 points, uniform in a square of 100 by 100."""
+        """Return a universe: 50 points, uniform in a square of 100 by 100."""
         return np.random.default_rng([self.seed, _POINTS, universe]).uniform(0, SIDE, (SIZE, 2))
 
     def random(self, universe: int, purpose: int = 0) -> np.random.Generator:
-        """A source of random queries for a universe, of its own for each purpose."""
+        """Return the generator of a universe's random queries; each purpose has an independent one."""
         return np.random.default_rng([self.seed, _QUERIES, universe, purpose])
 
     def uniform_queries(self, universe: int) -> Floats:
-        """The random queries of Fig. 1b, 3 and 4: coefficients uniform in [0, 1]."""
+        """Return the random queries of Fig. 1b, 3 and 4: coefficients uniform in [0, 1]."""
         return self.random(universe).uniform(0, 1, (self.queries, SIZE))
 
 
@@ -78,11 +78,11 @@ class ResultTable:
 
     @classmethod
     def of(cls, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> "ResultTable":
-        """Of any sequences."""
+        """Return a table of any sequences."""
         return cls(tuple(columns), tuple(tuple(row) for row in rows))
 
     def to_csv(self) -> str:
-        """As text: seven significant digits, so that roundings of another machine do not show.
+        """Return CSV text with seven significant digits, which hides rounding differences between machines.
 
         >>> ResultTable.of(["K", "gain"], [(1, 2.5), (2, 1 / 3)]).to_csv()
         'K,gain\\n1,2.5\\n2,0.3333333\\n'
@@ -104,7 +104,7 @@ def _cell(x: Any) -> str:
 
 @dataclass(frozen=True)
 class ExperimentOutcome:
-    """What came out: the plotted numbers, the picture, our figure in words, and the figures it rests on by name."""
+    """The result of an experiment: the plotted numbers, the picture, the finding in words, and its main numbers."""
 
     table: ResultTable
     picture: Picture
@@ -114,33 +114,33 @@ class ExperimentOutcome:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure: what it asks, what the paper says, how it is measured and drawn."""
+    """One figure: its question, the paper's claim, and functions that measure and draw it."""
 
     name: str
     title: str
     query: str
-    claim: str  # of the paper; empty where it has none
+    claim: str  # the paper's claim; empty if it has none
     pieces: Callable[[Settings], Sequence[Any]]
     measure: Callable[[Settings, Any], Any]
     conclude: Callable[[Settings, Sequence[Any]], ExperimentOutcome]
 
     def run(self, settings: Settings) -> ExperimentOutcome:
-        """Everything, here and now."""
+        """Measure all pieces in this process and return the outcome."""
         return self.conclude(settings, [self.measure(settings, piece) for piece in self.pieces(settings)])
 
 
 def experiment(name: str) -> Experiment:
-    """The experiment of a figure."""
+    """Return the experiment of a figure."""
     module = import_module(f"dxprivacy.paper.{next(f.module for f in FIGURES if f.name == name)}")
     found: Experiment = next(e for e in module.EXPERIMENTS if e.name == name)
     return found
 
 
 def measure(name: str, settings: Settings, piece: Any) -> Any:
-    """One piece of one figure, for another process."""
+    """Measure one piece of one figure; called in worker processes."""
     return experiment(name).measure(settings, piece)
 
 
 def each_universe(settings: Settings) -> Sequence[int]:
-    """A piece for each universe."""
+    """Return one piece per universe."""
     return range(settings.universes)

@@ -1,6 +1,6 @@
-"""What the figures have in common: panels of lines with their labels at the end, bars of quantiles, histograms.
+"""Building blocks of the figures: panels of lines with labels at their ends, quantile bars, histograms.
 
-In the style of `plots`: one accent for ours, gray for others, labels on the marks, no legends; readable in gray.
+They have the style of `plots`: one accent color for our plans, gray for others, labels on the marks, no legends.
 """
 
 from collections.abc import Sequence
@@ -23,18 +23,18 @@ from dxprivacy.output.charts.layers import (
 from dxprivacy.output.charts.picture import Picture
 
 RAMP = ("#9fc3e3", "#5e9bcf", "#0b5fa5", "#06325a")  # darkens, so that gray print works
-_APART = 13.0  # pixels between labels above each other
+_APART = 13.0  # vertical distance of labels in pixels
 
 
 @dataclass(frozen=True)
 class Ticked(LogScale):
-    """A log axis with ticks at these numbers, from the first to the last with little room."""
+    """A log axis with ticks at given numbers, and a small margin around them."""
 
     given: tuple[float, ...] = ()
 
     @classmethod
     def at_each(cls, numbers: Sequence[float], pixels: float) -> "Ticked":
-        """Around these numbers."""
+        """Return an axis with ticks at these numbers."""
         return cls(min(numbers) / 1.05, max(numbers) * 1.05, pixels, given=tuple(float(x) for x in numbers))
 
     @property
@@ -44,7 +44,7 @@ class Ticked(LogScale):
 
 @dataclass(frozen=True)
 class FigureLine:
-    """A line with a label at its end, and perhaps a band around it: (x, from, to)."""
+    """A line with a label at its end, and optionally a band around it: (x, from, to)."""
 
     label: str
     points: Sequence[tuple[float, float]]
@@ -58,7 +58,7 @@ class FigureLine:
 def line_panel(lines: Sequence[FigureLine], x: ChartAxis, y: ChartAxis, *,
                x_title: str, y_title: str | None, title: str = "",
                more: Sequence[Spec] = ()) -> Spec:  # fmt: skip
-    """Lines, labeled where they end, bands below them; `more` layers on top."""
+    """Return a panel of lines with labels at their ends, bands below them and `more` layers on top."""
     spot = {"x": x.channel(x_title, "x"), "y": y.channel(y_title, "y")}
     layers = []
     for line in lines:
@@ -80,12 +80,12 @@ def line_panel(lines: Sequence[FigureLine], x: ChartAxis, y: ChartAxis, *,
 
 
 def _text(color: str) -> str:
-    """Pale marks have labels that can be read."""
+    # Labels of pale lines must be readable.
     return INK if color in RAMP[:2] else color
 
 
 def spread(places: Sequence[float], height: float) -> list[float]:
-    """The same places, moved as little as needed to stand apart.
+    """Move positions of labels as little as needed so that they do not overlap.
 
     >>> spread([10.0, 11.0, 50.0], 100)
     [4.0, 17.0, 50.0]
@@ -110,7 +110,7 @@ def spread(places: Sequence[float], height: float) -> list[float]:
 
 @dataclass(frozen=True)
 class FigureSpread:
-    """One row of quantile bars: 5 to 95 % thin, the middle half thick, the median a tick with its value in words."""
+    """One row of quantile bars: 5 to 95 % thin, the middle half thick, a tick at the median, and a text."""
 
     label: str
     quantiles: tuple[float, float, float, float, float]
@@ -121,7 +121,7 @@ class FigureSpread:
 def spread_panel(
     rows: Sequence[FigureSpread], x: ChartAxis, *, x_title: str, title: str, step: float, labeled: bool = True
 ) -> Spec:
-    """Quantiles in rows; a rule where nothing is gained.  Beside a panel of the same rows, labels are not needed."""
+    """Return a panel of quantile bars with a rule at factor 1; `labeled=False` omits the labels of the rows."""
     values = [
         {"q": r.label, "c": r.color, "t": r.words, **{k: x.at(v) for k, v in zip("abmde", r.quantiles, strict=True)}}
         for r in rows
@@ -144,23 +144,23 @@ def spread_panel(
 
 
 def upright(x: ChartAxis, at: float, **look: Any) -> Spec:
-    """A rule from top to bottom."""
+    """Return a vertical rule."""
     return layer([{"x": at}], mark("rule", **look), x=quantitative("x", scale=x.scale))
 
 
 def panel(title: str, width: float, height: float, layers: Sequence[Spec]) -> Spec:
-    """A view with a small title of its own."""
+    """Return a view with a small title."""
     return {**view(width, height, layers), **heading(title)}
 
 
 def beside(title: str, subtitle: str, panels: Sequence[Spec], *, spacing: int = 80) -> Picture:
-    """Panels side by side under one finding."""
+    """Return a picture of panels side by side under one title."""
     return several(panels, title, subtitle, how="hconcat", spacing=spacing)
 
 
 def histogram(counts: Sequence[tuple[float, float, float]], x: ChartAxis, y: ChartAxis, *, x_title: str | None,
               y_title: str) -> Spec:  # fmt: skip
-    """Bars from (from, to, how many)."""
+    """Return bars from (from, to, number)."""
     values = [{"lo": x.at(a), "hi": x.at(b), "n": n} for a, b, n in counts if n]
     bar = mark("bar", color="#b3b3b3", stroke="white", strokeWidth=0.6)
     return layer(
@@ -169,7 +169,7 @@ def histogram(counts: Sequence[tuple[float, float, float]], x: ChartAxis, y: Cha
 
 
 def dots(values: Sequence[Sequence[float]], spot: Spec, *, color: str = GRAY, size: int = 22, **look: Any) -> Spec:
-    """Points, where channels for `x` and `y` say."""
+    """Return points at the positions that the channels `x` and `y` give."""
     return layer(
         [{"x": a, "y": b} for a, b in values], mark("circle", color=color, size=size, opacity=1, **look), **spot
     )

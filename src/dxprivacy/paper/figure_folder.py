@@ -1,8 +1,8 @@
-"""The folder that figures are written to: what is finished is kept, and whose files are in it is known.
+"""The folder that figures are written to: finished figures are kept, and other files are never replaced.
 
-A manifest names the parameters, and for each finished figure its files with their digests.  A run with the same
-parameters goes on from there; anything else in a folder is refused unless one says `--overwrite`, and even then only
-files of our own names are replaced.
+A manifest lists the parameters, and for each finished figure its files with their digests.  A run with the same
+parameters continues from there.  A folder with other contents is refused without `--overwrite`; even with it, only
+files with our names are replaced.
 """
 
 import hashlib
@@ -31,20 +31,20 @@ _PIXELS = 2.0
 
 @dataclass(frozen=True)
 class Finished:
-    """A figure that is written: our figure in words, its facts, and the digests of its files."""
+    """A figure that is written: its finding in words, its main numbers, and the digests of its files."""
 
     found: str
     facts: Mapping[str, float]
     digests: Mapping[str, str]
 
     def to_dict(self) -> dict[str, Any]:
-        """For the manifest."""
+        """Return the entry for the manifest."""
         return {"found": self.found, "facts": dict(self.facts), "files": dict(self.digests)}
 
 
 @dataclass
 class Folder:
-    """The one thing here that changes: figures are added as they are finished."""
+    """A folder to which figures are added as they are finished (mutable)."""
 
     path: Path
     settings: Settings
@@ -53,7 +53,7 @@ class Folder:
 
     @classmethod
     def open(cls, path: Path, settings: Settings, *, overwrite: bool = False, again: tuple[str, ...] = ()) -> "Folder":
-        """A new folder, an empty one, or one with our manifest of the same parameters; anything with `overwrite`.
+        """Open a new or empty folder, or one with our manifest and the same parameters; any folder with `overwrite`.
 
         With `overwrite` the figures `again` are measured again.
         """
@@ -90,7 +90,7 @@ class Folder:
         return made
 
     def _remove(self, figures: Mapping[str, Any]) -> None:
-        """The files of another run, as far as they are what it wrote."""
+        """Remove the files of another run that are unchanged since that run wrote them."""
         for entry in figures.values():
             for name, digest in entry["files"].items():
                 target = self.path / name
@@ -98,7 +98,7 @@ class Folder:
                     _tried(target.unlink, target)
 
     def _sound(self, figures: Mapping[str, Any], leave: tuple[str, ...]) -> dict[str, Finished]:
-        """The figures whose files are all there, as they were written."""
+        """Return the figures whose files all exist unchanged."""
         out = {}
         for name in NAMES:
             entry = figures.get(name)
@@ -109,7 +109,7 @@ class Folder:
         return out
 
     def add(self, name: str, outcome: ExperimentOutcome) -> None:
-        """Write a figure; it counts as finished once all its files are there."""
+        """Write a figure and enter it into the manifest after all its files are written."""
         contents: dict[str, bytes] = {
             f"{name}.csv": outcome.table.to_csv().encode(),
             f"{name}.vl.json": outcome.picture.to_json().encode(),
@@ -129,12 +129,12 @@ class Folder:
         self.write(MANIFEST, text.encode())
 
     def write(self, name: str, content: bytes) -> Path:
-        """All or nothing; what is there under that name is replaced only if a run of ours wrote it."""
+        """Write a file atomically; an existing file is replaced only if one of our runs wrote it."""
         if name in self.ours:
             kind = FileKind("figure", lambda _: True)
         elif name in _KINDS:
             kind = _KINDS[name]
-        else:  # a run that broke off before its manifest was written left the same
+        else:  # an interrupted run may have left the same content without a manifest entry
             same = FileKind.listed("figure", [hashlib.sha256(content).hexdigest()])
             kind = PICTURES.get(Path(name).suffix, same).or_else(same)
         return write_file(self.path / name, content, kind)
@@ -149,7 +149,7 @@ _KINDS = {
 
 
 def parameters(settings: Settings) -> dict[str, Any]:
-    """What the numbers depend on."""
+    """Return all parameters that the numbers depend on."""
     from importlib.metadata import version
 
     return {**settings.to_dict(), "software": f"dxprivacy {version('dxprivacy')}"}
@@ -164,7 +164,7 @@ def _said(values: Mapping[str, Any]) -> str:
 
 
 def _manifest(path: Path) -> dict[str, Any] | None:
-    """Our manifest, if there is one that can be read."""
+    """Return our manifest; None if there is none or it cannot be read."""
     try:
         data = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
         fine = data["format"] == FORMAT and isinstance(data["parameters"], dict)
@@ -195,8 +195,8 @@ def _unwritable(path: Path, error: Exception) -> UsageError:
     return UsageError(f"cannot write {path}: {why}", hints=[("--out NEW", "a folder that can be written")])
 
 
-# -- One page with everything: for each figure its query, picture, the paper's claim, our figure, and the command ------
-# Pictures are drawn into the page as SVG: no script, nothing to load, and it prints.
+# -- The report: for each figure its question, picture, the paper's claim, our finding, and the command ----------------
+# Pictures are inline SVG: no script, no external resources.
 
 
 _PAPER = (
@@ -207,7 +207,7 @@ _PAPER = (
 
 
 def report_page(folder: Folder) -> str:
-    """The whole page as text, from what is finished."""
+    """Return the page on all finished figures as HTML text."""
     settings = folder.settings
     options = f"--universes {settings.universes} --seed {settings.seed}" + (" --quick" if settings.quick else "")
     done = [name for name in NAMES if name in folder.finished]

@@ -1,4 +1,4 @@
-"""The names of all figures, where each is measured, and what it shows; loads nothing."""
+"""The names of all figures, their modules and what they show; imports no experiment."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from dxprivacy.errors import UsageError, did_you_mean
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure by its name; `module` measures and draws it."""
+    """A figure: its name, the module that measures and draws it, and what it shows."""
 
     name: str
     module: str
@@ -22,10 +22,10 @@ FIGURES = (
     Figure("fig2", "us_places", "Fig. 2: US places, random queries and mean elevation"),
     Figure("fig3", "thresholds", "Fig. 3: error under Blowfish and smooth thresholds against ε"),
     Figure("fig4", "thresholds", "Fig. 4: improvement factors under Blowfish and smooth thresholds"),
-    Figure("baselines", "standard_comparison", "new: both ways to compare with standard DP"),
-    Figure("personal", "personal", "new: stretching and sampling, beside our plan and standard DP"),
+    Figure("baselines", "standard_comparison", "new: standard DP at the strictest and at our worst-case ε"),
+    Figure("personal", "personal", "new: stretching and sampling, compared with our plan and standard DP"),
     Figure("gain", "metric_families", "new: improvement factors by family of metrics and kind of query"),
-    Figure("bias", "bias_at_small_n", "new: what bias gains with few records"),
+    Figure("bias", "bias_at_small_n", "new: the error with bias, for few records"),
     Figure("mwem", "mwem_errors", "new: MWEM under d_X, against standard DP and a direct fit"),
     Figure("ranges", "range_strategies", "new: the matrix mechanism on all ranges of a line"),
 )
@@ -33,7 +33,7 @@ NAMES = tuple(figure.name for figure in FIGURES)
 
 
 def chosen(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The figures of these names in their usual order, all for none; unknown names are refused.
+    """Return the names of the chosen figures in their usual order; all if there are none.
 
     >>> chosen(("fig2", "fig1a", "fig2"))
     ('fig1a', 'fig2')

@@ -1,7 +1,7 @@
-"""Gain by family of metrics and kind of query, over standard DP as strict as the closest pair.
+"""Improvement factor over standard DP (at the ε of the closest pair), by family of metrics and kind of query.
 
-The kinds run from rough to smooth: random numbers, random zeros and ones, and the distance to a random record, which
-changes nowhere faster than the metric.
+The kinds range from rough to smooth: random numbers, random zeros and ones, and the distance to a random record, which
+never changes faster than the metric.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _AT = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def family_metric(family: str, points: Floats, rng: np.random.Generator) -> Metric:
-    """A metric on 50 records; the generator draws trees and budgets."""
+    """Return a metric on 50 records; the generator draws trees and the ε of individuals."""
     match family:
         case "standard DP":
             return metrics.constant(SIZE, 1)
@@ -69,7 +69,7 @@ def family_metric(family: str, points: Floats, rng: np.random.Generator) -> Metr
 
 
 def random_queries(kind: str, metric: Metric, rng: np.random.Generator) -> Floats:
-    """Queries of one kind; distances that are infinite (public) count as 0: nothing is asked of such pairs."""
+    """Return queries of one kind; infinite distances (public pairs) become 0 in queries of distances."""
     if kind == "uniform":
         return rng.uniform(0, 1, (QUERIES, SIZE))
     if kind == "binary":
@@ -80,7 +80,7 @@ def random_queries(kind: str, metric: Metric, rng: np.random.Generator) -> Float
 
 
 def measure(settings: Settings, universe: int) -> dict[tuple[str, str], Floats]:
-    """All families and kinds in one universe."""
+    """Measure all families and kinds in one universe."""
     points = settings.points(universe)
     out = {}
     for k, family in enumerate(FAMILIES):
@@ -88,7 +88,7 @@ def measure(settings: Settings, universe: int) -> dict[tuple[str, str], Floats]:
         reach, epsilon = Reach.of(metric), closest(metric).distance
         for kind in KINDS:
             queries = random_queries(kind, metric, settings.random(universe, 600))
-            queries = queries[np.ptp(queries, axis=1) > 0]  # constant ones are exact under any metric
+            queries = queries[np.ptp(queries, axis=1) > 0]  # constant queries are noise-free under any metric
             out[family, kind] = improvement(queries, reach, epsilon)
     return out
 
@@ -116,8 +116,8 @@ def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str], Floats]
     )
     subtitle = (
         "Noise of standard DP (ε of the closest pair) ÷ noise under the metric; 50 records, "
-        f"{plural(len(pieces), 'universe')}. Columns: what the "
-        "coefficients of a query are. Thin: 5 to 95 %, thick: the middle half, tick and number: median"
+        f"{plural(len(pieces), 'universe')}. Columns: the "
+        "coefficients of a query. Thin: 5 to 95 %, thick: the middle half, tick and number: median"
     )
     found = (
         "Median factor of uniform, binary and smooth queries: "
@@ -133,7 +133,7 @@ EXPERIMENTS = (
     Experiment(
         "gain",
         "Gain by family of metrics",
-        "Which metrics and which queries profit from d_X-privacy?",
+        "For which metrics and which queries does d_X-privacy reduce the noise?",
         "",
         lambda settings: range(min(settings.universes, MOST)),
         measure,

@@ -1,8 +1,8 @@
 """MWEM under d_X: a synthetic histogram for 100 region counts, under the Euclidean metric and under standard DP.
 
-The paper states the mechanism (Algorithm 2) and never runs it.  Data are simulated, 10,000 records in a few clusters of
-50 random points, and so is the noise: numpy's, from the seed.  Nothing private is behind it, and nothing here is used
-by a release.
+The paper states the mechanism (Algorithm 2) without an experiment.  The data are simulated: 10,000 records in a few
+clusters of 50 random points.  The noise is simulated, too, by numpy from the seed: no private data is involved, and no
+release uses this code.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ _AT = (0.25, 0.5, 0.75)
 
 
 def regions(points: Floats, rng: np.random.Generator) -> Floats:
-    """Counts of random rectangles, none of them empty or full."""
+    """Return counts of random rectangles, each with some points but not all."""
     out: list[Floats] = []
     while len(out) < REGIONS:
         low, high = np.sort(rng.uniform(0, SIDE, (2, 2)), axis=0)
@@ -44,7 +44,7 @@ def regions(points: Floats, rng: np.random.Generator) -> Floats:
 
 
 def clustered(points: Floats, rng: np.random.Generator) -> Ints:
-    """A histogram of simulated records around a few centers."""
+    """Return a histogram of simulated records around a few centers."""
     centers = rng.uniform(0, SIDE, (CLUSTERS, 2))
     weights = np.exp(-((points[:, None] - centers) ** 2).sum(axis=2) / (2 * 15.0**2)).sum(axis=1) + 1e-3
     return np.asarray(rng.multinomial(RECORDS, weights / weights.sum()), dtype=np.int64)
@@ -60,7 +60,7 @@ class MeasuredMwem:
 
 
 def measure(settings: Settings, universe: int) -> MeasuredMwem:
-    """One universe, one table, all numbers of rounds."""
+    """Measure one universe with one data set, for all numbers of rounds."""
     points = settings.points(universe)
     rng = settings.random(universe, 800)
     Q, counts = regions(points, rng), clustered(points, rng)

@@ -1,12 +1,12 @@
-"""Budgets of one's own: stretching and sampling, which the paper names, beside our plan and standard DP.
+"""Individual budgets: stretching and sampling, which the paper mentions, compared with our plan and standard DP.
 
-10,000 records, of which m are strictly protected (ε 0.1) and all others loosely (ε 1).  *By value*: 50 values, ten of
-them strict; two records may be told apart by the sum of their budgets, the guarantee of both baselines.  *By person*:
-who is strict is public, and only the answers inside of a group are protected.
+Of 10,000 records, m are strictly protected (ε 0.1) and all others loosely (ε 1).  *By value*: there are 50 values, ten
+of them strict; the distance of two records is the sum of their budgets, which is the guarantee of both baselines.
+*By person*: it is public who is strict, and only the answers inside a group are protected.
 
-Stretching and sampling count strict records less, so that their error grows with m; our noise does not.  Every scale is
-certified.  The baselines get the least noise that our certificate allows, which is never more than the authors' own,
-and sampling besides its best threshold for each m, which nobody knows without knowing m.
+Stretching and sampling give strict records less weight, so that their error grows with m; our noise does not.  Every
+scale is certified.  The baselines get the least noise that our certificate allows, which is never more than the
+authors' own.  Sampling also gets its best threshold for each m, although m is not known in practice.
 """
 
 import math
@@ -40,7 +40,7 @@ SETTINGS = {
 }
 METHODS = {
     "best": "sampling, best t",
-    "plain": "standard DP, as strict",
+    "plain": "standard DP, strictest ε",
     "ours": "our plan",
     "stretching": "stretching",
     "sampling": "sampling, t = 1",
@@ -49,25 +49,25 @@ METHODS = {
 
 @dataclass(frozen=True)
 class PersonalSetting:
-    """Queries, budgets, the metric, and which cells are strict."""
+    """Queries, budgets of the possible records, and the metric."""
 
     rows: Ints
     budgets: tuple[Fraction, ...]
     metric: Metric
 
     def records(self, strict: int) -> Ints:
-        """A data set with so many strict records, all spread evenly over the cells of their kind."""
+        """Return a data set with this many strict records; each kind is spread evenly over its possible records."""
         out = np.zeros(len(self.budgets), dtype=np.int64)
         for budget, many in ((STRICT, strict), (LOOSE, RECORDS - strict)):
-            cells = np.flatnonzero([e == budget for e in self.budgets])
-            each, more = divmod(many, len(cells))
-            out[cells] = each
-            out[cells[:more]] += 1
+            alike = np.flatnonzero([e == budget for e in self.budgets])
+            each, more = divmod(many, len(alike))
+            out[alike] = each
+            out[alike[:more]] += 1
         return out
 
 
 def setting(settings: Settings, universe: int, name: str) -> PersonalSetting:
-    """One setting with random strict values and queries; by person there is nothing to draw."""
+    """Return one setting with random strict values and queries; the setting by person is not random."""
     if name == "person":  # strict yes, strict no, loose yes, loose no
         inside = [[0 if i == j else e if i // 2 == j // 2 else math.inf for j in range(4)]
                   for i, e in enumerate((STRICT, STRICT, LOOSE, LOOSE))]  # fmt: skip
@@ -80,12 +80,12 @@ def setting(settings: Settings, universe: int, name: str) -> PersonalSetting:
 
 
 def _mean(errors: Floats) -> float:
-    """Over all answers."""
+    # The root mean square over all answers.
     return float(np.sqrt((errors**2).mean()))
 
 
 def measure(settings: Settings, universe: int) -> dict[tuple[str, str, int], float]:
-    """Root mean square errors by setting, method and number of strict records."""
+    """Return root mean squared errors by setting, method and number of strict records."""
     out: dict[tuple[str, str, int], float] = {}
     for name in SETTINGS:
         here = setting(settings, universe, name)
@@ -111,7 +111,7 @@ def measure(settings: Settings, universe: int) -> dict[tuple[str, str, int], flo
 
 
 def _crossing(errors: Sequence[float], ours: Sequence[float]) -> float:
-    """Up to how many strict records a baseline is better than ours, on a straight line between logs."""
+    """Return up to how many strict records a baseline has a smaller error than ours (log-linear interpolation)."""
     if errors[0] >= ours[0]:
         return 0.0
     for k in range(1, len(MANY)):
@@ -154,7 +154,7 @@ def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str, int], fl
     last = MANY[-1]
     times = {(s, m): lines[s, m][-1] / lines[s, "ours"][-1] for s in SETTINGS for m in ("stretching", "sampling")}
     few, more = round(min(crossings.values())), round(max(crossings.values()))
-    title = f"Stretching and sampling win while few records are strict: up to {few} to {more} of {RECORDS:,}"
+    title = f"Stretching and sampling are better if few records are strict: up to {few} to {more} of {RECORDS:,}"
     subtitle = (
         f"{RECORDS:,} records, some strictly protected (ε 0.1), the others loosely (ε 1). Certified plans; baselines "
         f"with the least noise that keeps the same metric, bias included. Medians of {plural(len(pieces), 'universe')}"
@@ -162,7 +162,7 @@ def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str, int], fl
     best = min(lines[s, "best"][0] / lines[s, "ours"][0] for s in SETTINGS)
     late = [lines[s, "best"][-1] / lines[s, "ours"][-1] for s in ("person", "counts")]
     found = (
-        "Up to so many strict records the baselines err less than our plan: "
+        "The baselines have a smaller error than our plan up to this many strict records: "
         + "; ".join(
             f"{SETTINGS[s]} {round(crossings[s, 'stretching'])} (stretching) and "
             f"{round(crossings[s, 'sampling'])} (sampling)"
@@ -171,7 +171,7 @@ def _conclude(settings: Settings, pieces: Sequence[dict[tuple[str, str, int], fl
         + f". With {last:,} of {RECORDS:,} they err "
         + ", ".join(f"{digits(times[s, 'stretching'])} and {digits(times[s, 'sampling'])}" for s in SETTINGS)
         + f" times as much. With one strict record, sampling at its best threshold has {digits(best)} of our error; "
-        f"with {last:,} its best threshold is the smallest budget, where it keeps everybody: "
+        f"with {last:,} its best threshold is the smallest budget, where it keeps all records: "
         f"{digits(late[0])} of our error for one count, {digits(late[1])} for ten."
     )
     facts = {f"{s}_{m}_{many}": middle[s, m, many][1] for s, m, many in middle}
@@ -184,8 +184,8 @@ EXPERIMENTS = (
     Experiment(
         "personal",
         "Stretching and sampling",
-        "Are the ways of others with budgets of one's own better than a plan?",
-        "names both (related work), and compares with neither: noise fixed by the global sensitivity, and an "
+        "Are published mechanisms for individual budgets better than our plan?",
+        "mentions both (related work) without a comparison: noise fixed by the global sensitivity, and an "
         "additional error due to sampling.",
         lambda settings: range(min(settings.universes, 3 if settings.quick else MOST)),
         measure,

@@ -1,7 +1,8 @@
-"""The matrix mechanism on all ranges of a line: count something else, and work the ranges out by least squares.
+"""The matrix mechanism on all ranges of a line: measure a strategy, and estimate the ranges by least squares.
 
-The paper answers every query by itself.  All ranges of N cells are N (N + 1) / 2 queries that repeat one another;
-counting prefixes (on a line), smeared prefixes and cells (under a threshold) or cells (standard DP) tells them all.
+The paper answers every query by itself.  All ranges of N values are N (N + 1) / 2 redundant queries.  Each of these
+strategies determines them all: prefixes (on a line), smoothed prefixes and single values (under a threshold), or single
+values (standard DP).
 """
 
 import math
@@ -21,13 +22,13 @@ from dxprivacy.wording import times
 
 SIZES = (16, 32, 64, 128, 256)
 POLICIES = {"line": 1, "Blowfish, T = 4": 4, "standard DP": None}
-SEARCHED = ("standard DP",)  # elsewhere a longer search finds nothing better
+SEARCHED = ("standard DP",)  # for the other policies, a longer search finds nothing better
 QUICK_SIZE = 64
 
 
 @dataclass(frozen=True)
 class MeasuredRanges:
-    """Total squared errors at ε = 1: ranges asked by themselves at one scale, ours, and a limit for all strategies."""
+    """Total squared errors at ε = 1: of ranges measured directly at one scale, of ours, and a lower bound for any."""
 
     policy: str
     size: int
@@ -37,21 +38,22 @@ class MeasuredRanges:
     counted: str
 
     def rmse(self, total: float) -> float:
-        """Per range; the whole line is one that needs no noise."""
+        """Return the root mean squared error of a range; the whole line is left out, because it needs no noise."""
         return math.sqrt(total / (self.size * (self.size + 1) / 2 - 1))
 
 
 def pairs_within(size: int, reach: int | None) -> tuple[Ints, Ints]:
-    """The pairs of cells that a threshold policy protects; all for None."""
+    """Return the pairs of values within the threshold `reach` of a policy; all pairs for None."""
     first, second = np.triu_indices(size, 1)
     near = second - first <= (reach or size)
     return first[near], second[near]
 
 
 def asked_total(size: int, first: Ints, second: Ints) -> float:
-    """Every range with the same scale (strategy 2): the ranges that hold one cell of a pair and not the other.
+    """Return the total squared error if every range is measured directly with the same scale (strategy 2).
 
-    i < j: (i + 1) (j - i) of them hold i alone, (j - i) (N - j) hold j alone.
+    The scale is the largest number of ranges that contain exactly one value of a pair i < j:
+    (i + 1) (j - i) ranges contain i but not j, (j - i) (N - j) contain j but not i.
 
     >>> asked_total(2, np.array([0]), np.array([1]))
     16.0
@@ -62,14 +64,14 @@ def asked_total(size: int, first: Ints, second: Ints) -> float:
 
 
 def problem(size: int, first: Ints, second: Ints) -> StrategyProblem:
-    """All ranges but the whole line, at limit 1 for every pair."""
+    """Return the problem of all ranges but the whole line, with privacy loss at most 1 for every pair."""
     i = np.arange(1, size + 1)
     gram = np.minimum.outer(i, i) * (size + 1.0 - np.maximum.outer(i, i)) - 1
     return StrategyProblem(gram, first, second, np.ones(len(first)))
 
 
 def measure(settings: Settings, piece: tuple[str, int]) -> MeasuredRanges:  # noqa: ARG001
-    """One policy and size."""
+    """Measure one policy and size."""
     policy, size = piece
     first, second = pairs_within(size, POLICIES[policy])
     asked = problem(size, first, second)
@@ -95,28 +97,28 @@ def _conclude(settings: Settings, pieces: Sequence[MeasuredRanges]) -> Experimen
     for k, policy in enumerate(POLICIES):
         own = [m for m in ordered if m.policy == policy]
         lines = [
-            FigureLine("asked", [(m.size, m.rmse(m.asked)) for m in own], GRAY, (6, 4), dots=True),
+            FigureLine("direct", [(m.size, m.rmse(m.asked)) for m in own], GRAY, (6, 4), dots=True),
             FigureLine("ours", [(m.size, m.rmse(m.ours)) for m in own], ACCENT, width=2.4, dots=True),
-            FigureLine("limit", [(m.size, m.rmse(m.limit)) for m in own], INK, (2, 3), 1.4),
+            FigureLine("bound", [(m.size, m.rmse(m.limit)) for m in own], INK, (2, 3), 1.4),
         ]
         across = Ticked.at_each(sizes, 165)
         y_title = "error of a range (log)" if not k else None
-        panels.append(line_panel(lines, across, y, x_title="cells N (log)", y_title=y_title, title=policy))
+        panels.append(line_panel(lines, across, y, x_title="values N (log)", y_title=y_title, title=policy))
     line = [m for m in ordered if m.policy == "line"][-1]
     fish = [m for m in ordered if m.policy.startswith("Blowfish")][-1]
     title = (
-        f"Counting something else: {times(line.rmse(line.asked) / line.rmse(line.ours))} less error for ranges on a "
+        f"Measuring a strategy: {times(line.rmse(line.asked) / line.rmse(line.ours))} less error for ranges on a "
         "line, "
         f"{times(fish.rmse(fish.asked) / fish.rmse(fish.ours))} within T = 4"
     )
     subtitle = (
-        "Root mean square error of a range at ε = 1, continuous noise, n public. Asked: every range by itself, one "
-        "scale. Ours: other rows "
-        "counted, ranges by least squares. Limit: no independent Laplace noise goes below"
+        "Root mean squared error of a range at ε = 1, continuous noise, n public. Direct: every range measured, one "
+        "scale. Ours: a strategy "
+        "measured, ranges by least squares. Bound: no strategy with independent Laplace noise has less"
     )
     found = " ".join(
-        f"{policy}, N = {m.size}: total squared error {m.asked:.3g} asked, {m.ours:.4g} counting {m.counted}, "
-        f"{m.ours / m.limit:.3g} times the limit."
+        f"{policy}, N = {m.size}: total squared error {m.asked:.3g} direct, {m.ours:.4g} with {m.counted}, "
+        f"{m.ours / m.limit:.3g} times the lower bound."
         for policy in POLICIES
         for m in [m for m in ordered if m.policy == policy][-1:]
     )
@@ -139,7 +141,7 @@ EXPERIMENTS = (
     Experiment(
         "ranges",
         "The matrix mechanism on ranges",
-        "What if other rows are counted than those asked for?",
+        "How much does it help to measure a strategy in place of the workload?",
         "",
         _pieces,
         measure,

@@ -1,7 +1,7 @@
-"""Run experiments: pieces on all cores, figures written as they are finished, the report at the end.
+"""Run experiments: measure pieces on all cores, write figures as they are finished, and the report at the end.
 
-Results do not depend on how many processes there are: every piece draws from its own random numbers, and numpy stays
-on one thread in each process.
+Results do not depend on the number of processes: every piece has its own random generator, and numpy uses one thread in
+each process.
 """
 
 import multiprocessing
@@ -22,13 +22,13 @@ from dxprivacy.paper.figure_folder import REPORT, Finished, Folder, report_page
 from dxprivacy.paper.figures import chosen
 
 Progress = Callable[[str, int, int], None]
-"""Told which figure is at work, how many pieces are done, and how many there are."""
+"""Called with the name of the figure, the number of measured pieces and the number of all pieces."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
 class Reproduced:
-    """What a run wrote: the figures that were asked for, and those of them that were there already."""
+    """The result of a run: the requested figures, and which of them existed already."""
 
     folder: Path
     settings: Settings
@@ -37,11 +37,11 @@ class Reproduced:
 
     @property
     def report(self) -> Path:
-        """The page with all of it."""
+        """The path of the report."""
         return self.folder / REPORT
 
     def to_dict(self) -> dict[str, Any]:
-        """For machines."""
+        """Return the result for JSON."""
         return {
             "folder": str(self.folder),
             "report": str(self.report),
@@ -60,7 +60,7 @@ def reproduce(
     processes: int | None = None,
     progress: Progress | None = None,
 ) -> Reproduced:
-    """Measure, draw and write some figures, all for none; finished ones in the folder are kept."""
+    """Measure, draw and write figures (by default all); finished ones in the folder are kept."""
     settings = settings or Settings()
     wanted = chosen(tuple(names))
     require_rendering()
@@ -94,7 +94,7 @@ def _run(names: Sequence[str], folder: Folder, settings: Settings, processes: in
 
 @contextmanager
 def _workers(processes: int) -> Iterator[ProcessPoolExecutor]:
-    """Fresh processes with one thread of numpy each; on any trouble what has not begun is dropped."""
+    """Yield a pool of new processes with one numpy thread each; on errors, waiting pieces are cancelled."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=_ignore_interrupts)
@@ -103,7 +103,7 @@ def _workers(processes: int) -> Iterator[ProcessPoolExecutor]:
     except BrokenProcessPool:
         raise Unexpected(
             "a process was ended from outside; finished figures are kept",
-            hints=[("dxp reproduce …", "goes on from there")],
+            hints=[("dxp reproduce …", "continues from there")],
         ) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
@@ -115,7 +115,7 @@ def _workers(processes: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _ignore_interrupts() -> None:
-    """Ctrl-C is for the parent, which stops in order."""
+    # The parent process handles Ctrl-C and stops the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

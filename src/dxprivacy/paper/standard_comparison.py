@@ -1,8 +1,8 @@
-"""Both ways to compare with standard DP: as strict as our closest pair, and as loose as our worst case.
+"""Two comparisons with standard DP: at the ε of our closest pair (strict), and at our worst-case ε (loose).
 
-The paper compares with the first, which keeps every guarantee of the metric and flatters us.  The second gives standard
-DP the largest loss of our own plan as its ε.  For one query, or one scale for all, it then has exactly our noise; what
-it does not have is the protection of close pairs.
+The paper uses the strict baseline. It keeps every guarantee of the metric, which favors us.  The loose baseline gives
+standard DP the largest loss of our own plan as its ε.  For one query, or one scale for all, it then has exactly our
+noise, but it does not protect close pairs as our plan does.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _AT = (0.25, 0.5, 0.75)
 
 @dataclass(frozen=True)
 class MeasuredComparison:
-    """One matrix: gain over both baselines, and how much more the loose one lets the closest pair differ."""
+    """One matrix: noise ratios to both baselines, and the loss of the loose one on the closest pair divided by ours."""
 
     kind: str
     queries: int
@@ -40,7 +40,7 @@ class MeasuredComparison:
 
 
 def measure(settings: Settings, universe: int) -> list[MeasuredComparison]:
-    """All sizes and kinds in one universe."""
+    """Measure all sizes and kinds in one universe."""
     metric = euclidean(settings.points(universe), epsilon_per_unit=1)
     out = []
     for kind in KINDS:
@@ -72,10 +72,10 @@ def _conclude(settings: Settings, pieces: Sequence[list[MeasuredComparison]]) ->
     one, ten = by["uniform", 1, "exposed"][1], by["uniform", 10, "loose"][1]
     strict, exposed = by["uniform", 10, "strict"][1], by["uniform", 10, "exposed"][1]
     noise = "less" if ten < 1 else "more"
-    title = f"Standard DP at our worst case has {noise} noise, and exposes the closest pair {times(exposed)} more"
+    title = f"Standard DP at our worst-case ε has {noise} noise, and exposes the closest pair {times(exposed)} more"
     subtitle = (
         "Geometric-mean noise of standard DP ÷ ours (optimum). Strict: at the ε of our closest pair. Loose: at the "
-        f"worst case of our plan, for every pair. Median and middle half of {plural(len(pieces), 'universe')}"
+        f"worst-case ε of our plan. Median and middle half of {plural(len(pieces), 'universe')}"
     )
     across = Straight(1, 10, 230, grid=False, values=(1, 2, 3, 5, 10))
     numbers = [x for figures in by.values() for x in figures]
@@ -97,12 +97,12 @@ def _conclude(settings: Settings, pieces: Sequence[list[MeasuredComparison]]) ->
             line_panel(lines, across, up, x_title="number of queries K", y_title=y_title, title=f"{kind} queries")
         )
     found = (
-        f"Uniform queries: {digits(by['uniform', 1, 'strict'][1])} times less noise than standard DP as strict as our "
+        f"Uniform queries: noise ratio {digits(by['uniform', 1, 'strict'][1])} to standard DP at the ε of our "
         "closest pair for "
-        f"K = 1, {digits(strict)} for K = 10 (medians). Against standard DP at our worst case "
+        f"K = 1, {digits(strict)} for K = 10 (medians). Against standard DP at our worst-case ε "
         f"{digits(by['uniform', 1, 'loose'][1])} and "
-        f"{digits(ten)}; but that lets the closest pair differ {digits(one)} and {digits(exposed)} "
-        "times more than the policy allows."
+        f"{digits(ten)}; but its privacy loss on the closest pair is {digits(one)} and {digits(exposed)} "
+        "times as large as the policy allows."
     )
     facts = {f"{kind}_{size}_{what}": figures[1] for (kind, size, what), figures in by.items()}
     return ExperimentOutcome(ResultTable.of(names, rows), beside(title, subtitle, panels, spacing=170), found, facts)
@@ -111,7 +111,7 @@ def _conclude(settings: Settings, pieces: Sequence[list[MeasuredComparison]]) ->
 EXPERIMENTS = (
     Experiment(
         "baselines",
-        "Both readings of standard DP",
+        "Two baselines of standard DP",
         "Is it fair to compare with standard DP at the ε of the closest pair?",
         "",
         lambda settings: range(min(settings.universes, MOST)),

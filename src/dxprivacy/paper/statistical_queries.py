@@ -1,12 +1,12 @@
 """Statistical queries: averages over the records, with the universe mapped instead of the query (appendix C).
 
-`Z = c q(x') + Laplace(c)` averages the mapped records u' in place of u.  It is d_X-private where
-`||q(u') - q(v')||_1 <= n d(u, v)` (theorem 10), and errs by what the map moves and by the noise (theorem 11).  Under a
-metric that adds up over the attributes the d-way marginal query - one average for each attribute - falls apart into one
-problem per attribute, `min over c of max (|u - v| - c n d_i(u, v))_+ / 2 + c`, convex and solved exactly on the pieces
-of an envelope.  The paper calls that a relaxation; nothing is lost by it (docs/theorems.md).
+`Z = c q(x') + Laplace(c)` averages the mapped records u' in place of u.  It is d_X-private if
+`||q(u') - q(v')||_1 <= n d(u, v)` (theorem 10), and its error is the sum of the map's bias and the noise (theorem 11).
+Under a sum of attributes, the d-way marginal query (one average for each attribute) splits into one problem per
+attribute, `min over c of max (|u - v| - c n d_i(u, v))_+ / 2 + c`.  It is convex and solved exactly on the pieces of an
+envelope.  The paper calls that a relaxation; it is in fact equivalent (docs/theorems.md).
 
-Invariant: what comes out is an ordinary certified plan; every figure here is taken from it, not from the solver.
+Invariant: the result is an ordinary certified plan; every number here is computed from the plan, not from the solver.
 """
 
 import math
@@ -42,10 +42,10 @@ _MOST_ENTRIES = 20_000_000
 
 @dataclass(frozen=True, eq=False)
 class MappedUniverse:
-    """Some averages that are planned together: what each possible record contributes, and what stands in for it.
+    """Averages that are planned together: the contribution of each possible record, and its mapped contribution.
 
-    Columns are the records that these averages tell apart.  `counted` is c u' of the paper; where c is 0, it is a
-    constant that costs nothing (c u' would have to be 0, and a constant away from 0 can only be approached).
+    Columns are the records that these averages separate.  `counted` is c u' of the paper; if c is 0, it is a constant,
+    which costs nothing (by the paper's formula c u' would be 0: a constant other than 0 is only a limit of c to 0).
     """
 
     answers: tuple[int, ...]
@@ -55,21 +55,21 @@ class MappedUniverse:
 
     @property
     def mapped(self) -> Floats:
-        """The mapped records u': added up over all averages, |u' - v'| <= n d(u, v); 0 where c is 0."""
+        """The mapped records u'; 0 if c is 0.  Summed over all averages, |u' - v'| <= n d(u, v)."""
         c = self.c[:, None]
         return np.divide(self.counted, c, out=np.zeros_like(self.counted), where=c > 0)
 
     def moved(self, p: float) -> float:
-        """The most that the map can move the averages: the largest ||c u' - u||_p of a record."""
+        """Return the largest bias of the averages in the l_p norm: the largest ||c u' - u||_p of a record."""
         return float(np.linalg.norm(self.counted - self.asked, ord=p, axis=0).max(initial=0.0))
 
 
 @repr_of_half_built
 @dataclass(frozen=True, eq=False, repr=False)
 class Statistical:
-    """Averages over n records: the certified plan, the map that it uses, and what theorem 11 says about its errors.
+    """Averages over n records: the certified plan, its map, and the error bounds of theorem 11.
 
-    Its noise is discrete; where that matters, the bounds hold for it as they stand here.
+    The noise is discrete; the bounds here hold for discrete noise.
 
     >>> import dxprivacy as dx
     >>> found = dx.statistical(dx.metrics.line(3, 1), n=4, values=[0, 1, 5])
@@ -88,22 +88,22 @@ class Statistical:
 
     @cached_property
     def bias(self) -> Floats:
-        """The most that the map moves each average."""
+        """The largest bias of each average."""
         return self._by_answer([np.abs(part.counted - part.asked).max(axis=1) for part in self.parts])
 
     def moved(self, p: float = 2) -> float:
-        """The most that the map moves all averages, in the l_p norm, over all data sets: that of n equal records."""
+        """Return the largest bias of all averages in the l_p norm, over all data sets; attained by n equal records."""
         _require_order(p)
         each = [part.moved(p) for part in self.parts]
         return float(np.linalg.norm(each, ord=p))
 
     @property
     def squared_error(self) -> float:
-        """Theorem 11.1, corrected: at most moved^2 + 2 ||c||^2, up to the grid; the paper has twice that."""
+        """The bound of theorem 11.1, corrected: moved^2 + 2 ||c||^2, up to the grid; the paper has twice that."""
         return self.moved(2) ** 2 + 2 * float(self.c @ self.c)
 
     def error(self, p: float = 1) -> float:
-        """Theorem 11.2: at most so large is the expected l_p error.  The noise's part is exact for p = 1."""
+        """Return the bound of theorem 11.2 on the expected l_p error; the noise term is exact for p = 1."""
         _require_order(p)
         c, k = self.c, int((self.c > 0).sum())
         if math.isinf(p):  # the largest of k equal scales has mean (1 + 1/2 + ... + 1/k) c
@@ -114,7 +114,7 @@ class Statistical:
         return self.moved(p) + noise
 
     def within(self, delta: float = 0.05) -> float:
-        """Theorem 11.3: with probability 1 - delta all averages are off by at most so much, at once."""
+        """Return the bound of theorem 11.3: with probability 1 - delta, all errors are at most this, simultaneously."""
         if isinstance(delta, bool) or not isinstance(delta, (int, float)) or not 0 < delta <= 1:
             raise UsageError("delta is a probability above 0", hints=["within(0.05)"])
         # P(|Y| >= m) = 2 p^m / (1 + p) <= p^(m - 1/2): half a step more than continuous noise.
@@ -122,7 +122,7 @@ class Statistical:
 
     @property
     def _step(self) -> float:
-        """The coarsest grid that noise is drawn on, in an average."""
+        """The coarsest step of the noise grids, in units of an average."""
         noisy = [_value(self.plan, k, self.n) * float(self.plan.counted.units[row] / self.plan.workload.units[row])
                  for k, row in enumerate(_rows(self.plan)) if self.plan.scales[row] > 0]  # fmt: skip
         return max(noisy, default=0.0) / self.n
@@ -159,11 +159,12 @@ def statistical(
     title: str = "",
     dataset: str = "",
 ) -> Statistical:
-    """Averages over n records with the least worst error, by mapping the records where that costs less than noise.
+    """Plan averages over n records with the least worst-case error, from bias (mapped records) and noise.
 
-    By default one average for each attribute that has numbers.  `values` chooses attributes and may give the numbers
-    of their values ({"vote": [-1, 1], "age": None}; a list for a universe of one attribute), `query` gives any rows,
-    one number for each cell.  `loss` is what is made least: the sum of absolute errors, or of squared ones.
+    By default, plan one average for each attribute that has numbers.  `values` selects attributes and may give the
+    numbers of their values ({"vote": [-1, 1], "age": None}; a list for a universe of one attribute).  `query` gives
+    rows of any numbers, one for each possible record.  `objective` is minimized: the sum of "absolute" or "squared"
+    errors.
 
     >>> from dxprivacy import metrics
     >>> found = statistical(metrics.line(3, 1), n=4, values=[0, 1, 5])
@@ -178,7 +179,7 @@ def statistical(
     if not is_whole(n) or n < 1:
         raise UsageError("the number of records is a whole number of at least 1", hints=["n=1000"])
     if values is not None and query is not None:
-        raise UsageError("give the numbers of attributes (values) or of cells (query), not both")
+        raise UsageError("give the numbers of attributes (values) or of possible records (query), not both")
     universe = metric.universe
     asked = Stack(tuple(_rows_of(query, int(n)) if query is not None else _means(universe, values, int(n))))
     _, task = prepare(asked, metric, objective=objective, budget=budget, n_records=int(n))
@@ -204,7 +205,7 @@ def _means(universe: Universe, values: Any, n: int) -> list[Asked]:
 
 
 def _custom(universe: Universe, name: str, numbers: Any, n: int) -> MatrixQuery:
-    """The average of given numbers of an attribute's values."""
+    """Return the query for the average of given numbers of an attribute's values."""
     axis = universe.axis(name)
     attribute = universe.attributes[axis]
     if isinstance(numbers, str) or not isinstance(numbers, (Sequence, np.ndarray)):
@@ -216,7 +217,7 @@ def _custom(universe: Universe, name: str, numbers: Any, n: int) -> MatrixQuery:
         raise UsageError(f"{len(given):,} numbers for {attribute.size:,} values of {name}")
     if universe.cells > _MOST_ENTRIES:
         raise QueryError(
-            f"{universe.cells:,} possible records are too many for numbers of one's own",
+            f"{universe.cells:,} possible records are too many for given numbers",
             hints=["declare the numbers in the policy: integers, numbers, or a property of points"],
         )
     grid = to_grid(given)  # type: ignore[arg-type]
@@ -239,18 +240,18 @@ def _rows_of(query: Any, n: int) -> list[MatrixQuery]:
 
 
 def _rows(plan: Plan) -> list[int]:
-    """The row of each answer: one, since averages are no ratios."""
+    """Return the row of each answer; an average has exactly one."""
     return [row for answer in plan.workload.answers if (row := answer.recipe.single) is not None]
 
 
 def _value(plan: Plan, answer: int, n: int) -> float:
-    """What a step of the asked row's grid means for one record's contribution."""
+    """Return the step of a workload row's grid in units of one record's contribution."""
     recipe = plan.workload.answers[answer].recipe
     return float(recipe.factor) * (1 if recipe.is_mean else n)
 
 
 def _mapped(plan: Plan, n: int) -> list[MappedUniverse]:
-    """What the plan counts beside what was asked, in the units of one record's contribution."""
+    """Return the measured rows next to the workload rows, in units of one record's contribution."""
     same = plan.measured.as_asked
     sides = RowForRow(plan.workload, plan.queries) if same else plan.measured
     if not isinstance(sides, RowForRow):

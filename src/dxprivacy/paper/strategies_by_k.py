@@ -1,7 +1,7 @@
 """Fig. 1c and 1d: K queries at once; strategies 1, 2, 3 of the paper and the optimum, by the improvement factor.
 
-Every scale is that of a certified plan of the product.  Each matrix is drawn with a universe of its own: the paper
-draws 100 matrices on one universe, whose closest pair then colors all of them.
+Every scale is that of a certified plan.  Each matrix is drawn on a universe of its own: the paper draws 100 matrices on
+one universe, so that its closest pair affects all of them.
 """
 
 from collections.abc import Sequence
@@ -40,14 +40,14 @@ _LOOKS: dict[str, tuple[str, tuple[int, ...]]] = {
 
 
 def random_matrix(settings: Settings, universe: int, kind: str, rows: int) -> Floats:
-    """K random queries: uniform, or binary; the same whatever else is drawn."""
+    """Return K random queries, uniform or binary; they depend on the arguments only."""
     rng = settings.random(universe, 1 + rows + (100 if kind == "binary" else 0))
     return rng.uniform(0, 1, (rows, SIZE)) if kind == "uniform" else rng.integers(0, 2, (rows, SIZE)).astype(np.float64)
 
 
 @dataclass(frozen=True)
 class Scales:
-    """Certified scales by method, the joint plain sensitivity, and ε of the closest pair: all in the same units."""
+    """Certified scales by method, joint sensitivity of standard DP, and ε of the closest pair, in the same units."""
 
     by_method: dict[str, Floats]
     plain: float
@@ -55,14 +55,14 @@ class Scales:
     workload: Any
 
     def factor(self, method: str, epsilon: float | None = None) -> float:
-        """The geometric mean over all queries of standard DP's scale divided by ours."""
+        """Return the geometric mean over all queries of standard DP's scale divided by ours."""
         scales = self.by_method[method]
         noisy = scales > 0
         return float(np.exp(np.mean(np.log(self.plain / (epsilon or self.closest) / scales[noisy]))))
 
 
 def certified_scales(Q: Floats, metric: Metric, methods: Sequence[str] = METHODS) -> Scales:
-    """What `dx.plan(Q, metric, method=…)` would take, the problem being prepared only once."""
+    """Return the scales of `dx.plan(Q, metric, method=…)` for several methods; the problem is prepared once."""
     _, task = prepare(Q, metric, objective="geometric")
     found = {method: np.array(chosen(task, method).scales) for method in methods}
     near = metric.closest
@@ -72,7 +72,7 @@ def certified_scales(Q: Floats, metric: Metric, methods: Sequence[str] = METHODS
 
 
 def measure(settings: Settings, universe: int, kind: str) -> list[tuple[float, ...]]:
-    """For every K the factors of all methods."""
+    """Return for every K the factors of all methods."""
     metric = euclidean(settings.points(universe), epsilon_per_unit=1)
     out = []
     for rows in range(1, MOST_QUERIES + 1):
@@ -153,7 +153,7 @@ def _experiment(name: str, kind: str, title: str, claim: str) -> Experiment:
     return Experiment(
         name,
         title,
-        f"How should K queries share the budget ({KINDS[kind]})?",
+        f"How should the budget be divided among K queries ({KINDS[kind]})?",
         claim,
         each_universe,
         partial(measure, kind=kind),

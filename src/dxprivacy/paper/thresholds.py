@@ -1,7 +1,8 @@
 """Fig. 3 and 4: Blowfish and smooth thresholds T = 2, 4, 8, 16, against standard DP with the same ε.
 
-Blowfish is closed to a metric, which changes no noise (the maximum is over its edges).  Some universes have no pair
-within T = 2: then Blowfish asks for no noise, the factor is infinite and its mean diverges; so we show medians.
+Blowfish is closed to a metric (shortest paths), which does not change the noise: the maximum is over its edges.  Some
+universes have no pair within T = 2. Then Blowfish needs no noise, the factor is infinite and its mean diverges; so we
+show medians.
 """
 
 from collections.abc import Sequence
@@ -22,30 +23,30 @@ from dxprivacy.wording import digits, plural, times
 THRESHOLDS = (2, 4, 8, 16)
 KINDS = {"blowfish": "Blowfish metric", "smooth": "smooth metric"}
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0)
-_FARTHEST = 10.0  # what lies beyond ends at the edge
+_FARTHEST = 10.0  # larger factors are drawn at the edge
 _AT = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def threshold_metric(kind: str, points: Floats, reach: int) -> Metric:
-    """At ε = 1; every scale is inverse to ε."""
+    """Return the metric at ε = 1; every scale is proportional to 1/ε."""
     return blowfish(points, 1, threshold=reach) if kind == "blowfish" else smooth(points, 1, threshold=reach)
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredThresholds:
-    """One universe: the scales of standard DP at ε = 1, and under each metric, for all queries."""
+    """One universe: the scales of all queries at ε = 1, for standard DP and for each metric."""
 
     plain: Floats
     scales: dict[tuple[str, int], Floats]
 
     def factors(self, kind: str, reach: int) -> Floats:
-        """Improvement factors."""
+        """Return the improvement factors of all queries."""
         with np.errstate(divide="ignore"):
             return np.asarray(self.plain / self.scales[kind, reach], dtype=np.float64)
 
 
 def measure(settings: Settings, universe: int) -> MeasuredThresholds:
-    """All queries of one universe under all metrics."""
+    """Measure all queries of one universe under all metrics."""
     points, queries = settings.points(universe), settings.uniform_queries(universe)
     scales = {
         (kind, reach): own_scales(queries, Reach.of(threshold_metric(kind, points, reach)))
@@ -56,7 +57,7 @@ def measure(settings: Settings, universe: int) -> MeasuredThresholds:
 
 
 def _conclude_error(settings: Settings, pieces: Sequence[MeasuredThresholds]) -> ExperimentOutcome:
-    """Root mean square error sqrt(2) c, mean over queries; quartiles over universes."""
+    """Conclude Fig. 3 from root mean squared errors sqrt(2) c: mean over queries, quartiles over universes."""
     at_one = {
         key: quantiles(np.array([float(np.mean(m.scales[key])) for m in pieces]) * np.sqrt(2), (0.25, 0.5, 0.75))
         for key in pieces[0].scales
@@ -93,7 +94,7 @@ def _conclude_error(settings: Settings, pieces: Sequence[MeasuredThresholds]) ->
         + ", ".join(f"{digits(at_one['blowfish', t][1])} (T = {t})" for t in THRESHOLDS)
         + "; smooth "
         + ", ".join(f"{digits(at_one['smooth', t][1])} (T = {t})" for t in THRESHOLDS)
-        + f". Smooth errs less than Blowfish in {fewer} of {len(pieces) * len(THRESHOLDS):,} universes and thresholds."
+        + f". Smooth has a smaller error in {fewer} of {len(pieces) * len(THRESHOLDS):,} universes and thresholds."
     )
     facts = {f"{kind}_{reach}": figures[1] for (kind, reach), figures in at_one.items()}
     facts |= {"plain": plain[1], "smooth_below_blowfish": fewer}
@@ -118,8 +119,8 @@ def _conclude_factors(settings: Settings, pieces: Sequence[MeasuredThresholds]) 
         panels.append(spread_panel(bars, x, x_title="improvement factor (log)", title=name, step=38))
     two = {kind: found_at[kind, 2][2] for kind in KINDS}
     title = (
-        f"T = 2: Blowfish gains {times(two['blowfish'])} in the median, smooth {times(two['smooth'])}; T = 16: next "
-        "to nothing"
+        f"T = 2: median factor {times(two['blowfish'])} for Blowfish, {times(two['smooth'])} for smooth; T = 16: next "
+        "to 1"
     )
     subtitle = (
         f"Noise of standard DP ÷ noise under the metric, same ε; {settings.queries:,} uniform random queries in "
@@ -142,7 +143,7 @@ EXPERIMENTS = (
     Experiment(
         "fig3",
         "Fig. 3: error under Blowfish and smooth thresholds",
-        "How wrong are answers if only pairs within a distance T are to be protected?",
+        "How large is the error if only pairs within a distance T are protected?",
         "Roughly the same under both metrics; the higher T, the higher the error; smooth is higher than Blowfish.",
         each_universe,
         measure,

@@ -1,7 +1,7 @@
 """Fig. 1a and 1b: 50 random points, 1,000 random queries, and how much the improvement factor depends on the points.
 
-Standard DP must protect every pair as the closest one, so the closest pair drives the factor.  One universe, as in the
-paper, says little: we draw many and show the spread.
+Standard DP must protect every pair like the closest one, so the closest pair determines the factor.  One universe, as
+in the paper, is not representative: we draw many and show the distribution.
 """
 
 from collections.abc import Sequence
@@ -37,14 +37,14 @@ class MeasuredUniverses:
 
 
 def closest(metric: Metric) -> Extreme:
-    """The closest pair of a universe of different points."""
+    """Return the closest pair of a universe of different points."""
     if metric.closest is None:
         raise ValueError("a universe of at least two points is needed")
     return metric.closest
 
 
 def measure(settings: Settings, universe: int) -> MeasuredUniverses:
-    """All queries of one universe."""
+    """Measure all queries of one universe."""
     metric = euclidean(settings.points(universe), epsilon_per_unit=1)
     near = closest(metric)
     factors = improvement(settings.uniform_queries(universe), Reach.of(metric), near.distance)
@@ -56,7 +56,7 @@ def measure(settings: Settings, universe: int) -> MeasuredUniverses:
 
 
 def _conclude_points(settings: Settings, pieces: Sequence[MeasuredUniverses]) -> ExperimentOutcome:
-    """Three universes: the one with the least mean factor, the median one, and the one with the largest."""
+    """Conclude Fig. 1a: show the universes with the least, the median and the largest mean factor."""
     ranked = sorted(pieces, key=lambda m: (m.mean, m.universe))
     shown = list(dict.fromkeys([0, (len(ranked) - 1) // 2, len(ranked) - 1]))
     names = (
@@ -68,9 +68,9 @@ def _conclude_points(settings: Settings, pieces: Sequence[MeasuredUniverses]) ->
         m = ranked[at]
         points = settings.points(m.universe)
         rows += [(name, m.universe, k, x, y, int(k in m.pair)) for k, (x, y) in enumerate(points.tolist())]
-        panels.append(_map(f"{name} mean gain: {times(m.mean)}", points.tolist(), m))
+        panels.append(_map(f"{name} mean factor: {times(m.mean)}", points.tolist(), m))
     low, high = ranked[0], ranked[-1]
-    title = f"The closest pair decides: mean gain from {times(low.mean)} to {times(high.mean)}"
+    title = f"The closest pair decides: mean factor from {times(low.mean)} to {times(high.mean)}"
     subtitle = (
         f"Three of {plural(len(pieces), 'universe')} of 50 random points, distances in the square's own unit. "
         "Ringed: the closest pair, "

@@ -1,7 +1,7 @@
 """Fig. 2: US places with more than 50,000 residents, Euclidean distance on degrees as in the paper.
 
-The places are GeoNames data (CC BY 4.0).  Two of the 908 are near-duplicates of others, and the improvement factor
-hangs on the closest pair, so it is shown with both, with one of them dropped, and with neither.
+The places are GeoNames data (CC BY 4.0).  Two of the 908 are near-duplicates of others.  The improvement factor depends
+on the closest pair, so it is shown with both, with one of them dropped, and with neither.
 """
 
 import csv
@@ -23,7 +23,7 @@ from dxprivacy.paper.universes import BINS, closest
 from dxprivacy.wording import digits, times
 
 ATTRIBUTION = "Places: GeoNames, CC BY 4.0."
-DROPPED = ("Carol City", "City of Milford (balance)")  # beside Miami Gardens, and Milford
+DROPPED = ("Carol City", "City of Milford (balance)")  # near Miami Gardens and Milford
 VARIANTS = (0, 1, 2)  # how many of them are dropped
 _WIDE = 600
 
@@ -37,13 +37,13 @@ class UsPlaces:
     elevations: Floats
 
     def without(self, dropped: Sequence[str]) -> "UsPlaces":
-        """All but some."""
+        """Return the places without those with these names."""
         keep = [k for k, name in enumerate(self.names) if name not in dropped]
         return UsPlaces(tuple(self.names[k] for k in keep), self.degrees[keep], self.elevations[keep])
 
 
 def places() -> UsPlaces:
-    """All 908: those of the demo, and the two near-duplicates that the demo leaves out."""
+    """Return all 908 places: those of the demo, and the two near-duplicates that the demo leaves out."""
     rows: list[dict[str, str]] = []
     for package, name in (("dxprivacy.demo", "places.csv"), ("dxprivacy.paper", "near_duplicates.csv")):
         rows += csv.DictReader(files(package).joinpath(name).read_text("utf-8").splitlines())
@@ -68,7 +68,7 @@ class MeasuredPlaces:
 
 
 def measure(settings: Settings, dropped: int) -> MeasuredPlaces:
-    """One variant."""
+    """Measure one variant."""
     full = places()
     kept = full.without(DROPPED[:dropped])
     metric = euclidean(kept.degrees, epsilon_per_unit=1)
@@ -111,7 +111,7 @@ def _conclude(settings: Settings, pieces: Sequence[MeasuredPlaces]) -> Experimen
              "from", "to", "queries", "place", "latitude", "longitude"]  # fmt: skip
     one = pieces[1]
     title = (
-        f"Random queries gain {times(one.mean)}, mean elevation {times(one.elevation)}; both hang on the closest pair"
+        f"Random queries gain {times(one.mean)}, mean elevation {times(one.elevation)}; both depend on the closest pair"
     )
     subtitle = (
         "Noise of standard DP (ε of the closest pair) ÷ noise under the Euclidean metric on degrees; "
@@ -129,7 +129,7 @@ def _conclude(settings: Settings, pieces: Sequence[MeasuredPlaces]) -> Experimen
         )
         + " The paper's 741 cities and its 202 cannot be recovered: it prints neither its list of cities nor its "
         "elevations "
-        "(asked of an online service). These are the places that public data gives."
+        "(from an online service). These are the places in public data."
     )
     facts = {f"{what}_{m.size}": getattr(m, what) for m in pieces for what in ("mean", "elevation", "closest")}
     return ExperimentOutcome(ResultTable.of(names, rows), several(panels, title, subtitle, spacing=22), found, facts)
@@ -172,7 +172,7 @@ EXPERIMENTS = (
     Experiment(
         "fig2",
         "Fig. 2: US places",
-        "How much is gained on a real universe, for random queries and for one that varies smoothly in space?",
+        "How large is the factor on a real universe, for random queries and for one that varies smoothly in space?",
         "741 US cities: mean factor between 2 and 3, some queries above 7.5; mean elevation 202.",
         lambda settings: VARIANTS,  # noqa: ARG005
         measure,

@@ -139,7 +139,7 @@ def test_only_counts_and_sums_are_taken(make):
     for query in (dx.mean_of("age"), dx.ratio_of("age"), dx.median_of("age")):
         with pytest.raises(QueryError):
             make(query, BUDGETS, metric=d)
-    with pytest.raises(QueryError, match="nothing to ask"):
+    with pytest.raises(QueryError, match="all queries are zero"):
         make([[0, 0, 0, 0]], BUDGETS)
 
 
@@ -197,5 +197,5 @@ def test_floats_of_the_loss_of_sampling_are_as_close_as_they_say(seed):
 def test_a_record_far_above_the_noise_is_told_by_what_it_counts():
     found = dx.baselines.sampling([[0, 1]], [100, 300])
     assert float(found.certificate.ratio) == pytest.approx(1, abs=1e-9)
-    with pytest.raises(TooLarge, match="more than"):
+    with pytest.raises(TooLarge, match="would exceed"):
         KeptLoss(found.metric.universe, np.array([[1, 0]]), (0.001,), np.array([1, 1]))

@@ -12,7 +12,7 @@ def test_the_demo_tells_its_story_with_both_baselines_and_the_price(demo):
     rows = squeezed(text)
     assert rows[0] == "20,000 simulated survey respondents in 906 US places; none of your files is read."
     assert "at most ε = 1 per 100 km" in rows[1]
-    assert re.fullmatch(r"truth\* this policy standard DP, as strict less noise standard DP, ε 0\.\d+", rows[3])
+    assert re.fullmatch(r"truth\* this policy standard DP, strictest noise ratio standard DP, ε 0\.\d+", rows[3])
     assert re.fullmatch(r"mean elevation of a home [\d.]+ m [\d.]+ m ± 1\.96 [−\d.,]+ m ± 104 53× ± 4\.\d+", rows[4])
     assert re.fullmatch(r"respondents in California [\d,]+ [\d,]+ ± 10 −?[\d,]+ ± 152 15× ± 8", rows[5])
     assert any(re.fullmatch(r"in New Jersey .* ± 1\d\d .* ± 152 0\.9\d?× ± 8", row) for row in rows)
@@ -21,7 +21,7 @@ def test_the_demo_tells_its_story_with_both_baselines_and_the_price(demo):
     assert any("Carol City and Milford" in row and "GeoNames" in row for row in rows)
     assert any(re.match(r"Avondale – Goodyear 0\.8 km 0\.008 0\.000\d+ 0\.\d+$", row) for row in rows)
     assert any(row.startswith("Honolulu – New Bedford 8,208 km 82.1 ") for row in rows)
-    assert "is the worst case of our release. Standard DP at" in text
+    assert "is the worst-case ε of our release. Standard DP at" in text
     assert rows[-1] == "Next: dxp check 'my demo/policy.toml'"
 
 

@@ -72,7 +72,7 @@ def test_an_empty_ledger_has_a_page(town, dxp, planned):
 
     unused_ledger("ledger.db", Policy.load("policy.toml")).close()
     dxp("ledger", "ledger.db", "--html").fine()
-    assert "Nothing was released yet" in text_of(town / "ledger-town-1.html")
+    assert "No releases yet" in text_of(town / "ledger-town-1.html")
 
 
 def test_machines_get_their_fields_and_the_page_is_written_too(town, dxp):

@@ -82,8 +82,8 @@ def test_a_table_of_exchangeable_values_is_planned_by_a_handful_of_variables(los
     )
     full = optimize(
         task.system.pairs,
-        task.weights / task.reference ** (task.loss.power or 0),
-        task.loss.power,
+        task.weights / task.reference ** (task.objective.power or 0),
+        task.objective.power,
         np.full(task.system.count, np.inf),
     )
     assert task.objective_of(plan.scales) <= task.objective_of(1 / full.w) * (1 + 1e-6) + 1e-6

@@ -1,15 +1,15 @@
 """Pictures of policies, plans, releases and ledgers, as Vega-Lite specifications that show and save themselves.
 
     dx.plots.policy(policy)        who is protected from what: a map of places, tables of pairs, bars by difference
-    dx.plots.plan(plan)            how wrong each answer will be, beside standard DP and the target
-    dx.plots.trade(plan)           what is guaranteed more, and what less, than by standard DP
-    dx.plots.gain(plan)            how much noise is saved
+    dx.plots.plan(plan)            the expected error of each answer, next to standard DP and the target
+    dx.plots.trade(plan)           which pairs are protected more, and which less, than by standard DP
+    dx.plots.gain(plan)            how much less noise than standard DP
     dx.plots.release(release)      the answers with their intervals
-    dx.plots.budget(ledger)        what is used of each pair's ε, by attribute and by distance
-    dx.plots.selection(selection)  how far from the best a selection may be, and how often
-    dx.plots.synthesis(report)     the answers of synthetic records beside the released intervals
+    dx.plots.budget(ledger)        the used fraction of each pair's ε, by attribute and by distance
+    dx.plots.selection(selection)  how far from the best candidate a selection may be, by probability
+    dx.plots.synthesis(report)     the answers of synthetic records next to the released intervals
 
-Everything drawn is public: the policy, a plan's facts, what a release publishes already, costs in a ledger.
+Pictures show public facts only: the policy, a plan, published releases, costs in a ledger.
 
 In reading order: `chart_style`, `picture`, `layers`, `shades`, `map_layout`, `value_groups`, `pair_heat`,
 `guarantees`, `released`.

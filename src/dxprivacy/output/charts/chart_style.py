@@ -1,6 +1,6 @@
-"""How pictures look: one accent for what is ours, gray for standard DP, labels on the marks, no legends (UX section 3).
+"""The style of pictures: one accent color for our plan, gray for standard DP, labels on the marks, no legends.
 
-The title states the finding, the subtitle the reading rule.
+The title states the finding. The subtitle says how to read the picture.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,8 +9,8 @@ from typing import Any
 from dxprivacy.errors import one_line
 from dxprivacy.wording import short
 
-# -- Channels: which field of the values says where a mark stands, or how it looks -------------------------------------
-# Each is a plain piece of Vega-Lite with its keys in the order in which they are given (see `layers`).
+# -- Channels: the field of the data that sets the position or the look of a mark -------------------------------------
+# Each channel is a Vega-Lite dictionary. Its keys keep the order in which they are given (see `layers`).
 
 
 Spec = dict[str, Any]
@@ -18,46 +18,46 @@ _PER_CHARACTER, _WIDEST = 5.7, 320.0
 
 
 def quantitative(field: str = "", **how: Any) -> Spec:
-    """A number on a scale; without a field, for `on` to name one later."""
+    """Return a channel for numbers; without a field, `on` sets one later."""
     return {**({"field": field} if field else {}), "type": "quantitative", **how}
 
 
 def nominal(field: str, **how: Any) -> Spec:
-    """A word: a label, a text, one of several."""
+    """Return a channel for categories, labels and texts."""
     return {"field": field, "type": "nominal", **how}
 
 
 def on(channel: Spec, field: str) -> Spec:
-    """The same channel for another field."""
+    """Return the same channel for another field."""
     return {**channel, "field": field}
 
 
 def itself(field: str) -> Spec:
-    """The field holds the color, or the width, as it is drawn."""
+    """Return a channel whose field holds the color or the width itself."""
     return nominal(field, scale=None)
 
 
 def in_rows(order: Sequence[str], extent: float = 0.0) -> Spec:
-    """Labels in rows, from top to bottom; with the same `extent`, panels below each other begin at one line."""
+    """Return a channel for labels in rows, from top to bottom; panels with the same `extent` are aligned."""
     return nominal("q", sort=list(order), axis={"title": None, "grid": False, "minExtent": extent})
 
 
 def extent_of(labels: Iterable[str]) -> float:
-    """So many pixels labels take up, about."""
+    """Estimate the width of labels in pixels."""
     return min(_PER_CHARACTER * max(map(len, labels), default=0), _WIDEST)
 
 
 def pointed_at(*fields: str) -> list[Spec]:
-    """What is told about a mark under the pointer."""
+    """Return tooltip channels: the fields shown for the mark under the pointer."""
     return [nominal(field) for field in fields]
 
 
 def span(low: float, high: float, **how: Any) -> Spec:
-    """A scale from here to there, and no farther."""
+    """Return a scale with exactly this domain."""
     return {"domain": [low, high], "nice": False, **how}
 
 
-# -- How pictures look -------------------------------------------------------------------------------------------------
+# -- Colors, sizes and the Vega-Lite configuration ---------------------------------------------------------------------
 
 
 ACCENT, INK, GRAY, PALE, TINT = "#0b5fa5", "#222222", "#767676", "#d4d4d4", "#c9dcee"
@@ -67,7 +67,7 @@ LABEL = 40
 CONFIG: dict[str, Any] = {
     "font": "Liberation Sans, Helvetica, Arial, sans-serif",
     "background": "white",
-    "padding": {"left": 0, "top": 5, "right": 5, "bottom": 5},  # pictures begin where text does
+    "padding": {"left": 0, "top": 5, "right": 5, "bottom": 5},  # pictures are aligned with the text on the left
     "view": {"stroke": None},
     "title": {
         "anchor": "start",
@@ -99,7 +99,7 @@ CONFIG: dict[str, Any] = {
 
 
 def clean(text: str, width: int = LABEL) -> str:
-    """A name as a label: on one line, not too long.
+    """Shorten a name to a label on one line.
 
     >>> clean("a\\nb"), clean("Llanfairpwllgwyngyllgogerych", 12)
     ('a�b', 'Llanfairpwl…')
@@ -108,7 +108,7 @@ def clean(text: str, width: int = LABEL) -> str:
 
 
 def distinct(labels: Iterable[str]) -> list[str]:
-    """The same labels, told apart where they are the same: rows of a picture are found by their label.
+    """Number equal labels, because the rows of a picture are identified by their label.
 
     >>> distinct(["M", "F", "M"])
     ['M', 'F', 'M (2)']
@@ -127,5 +127,5 @@ def distinct(labels: Iterable[str]) -> list[str]:
 
 
 def sentences(parts: Sequence[str]) -> str:
-    """A reading rule of several sentences."""
+    """Join sentences to one text."""
     return ". ".join(parts) + "."

@@ -1,7 +1,7 @@
-"""What pictures are put together from: marks, layers of them, texts, views, and pictures of several views.
+"""The parts of a picture: marks, layers of marks, texts, views, and pictures of several views.
 
-Each is a plain piece of Vega-Lite.  Keys stand in the order in which they are given: a page names the parts of a
-picture by a digest of its text (`page.drawn`), so that what is drawn alike is to be written alike.
+Each part is a Vega-Lite dictionary.  Keys keep the order in which they are given: a page names the parts of a picture
+by a digest of its text (`page.drawn`), so equal pictures must have equal texts.
 """
 
 import math
@@ -15,14 +15,14 @@ from dxprivacy.output.charts.chart_style import CONFIG, GRAY, Spec, nominal, qua
 from dxprivacy.output.charts.picture import Picture
 from dxprivacy.wording import wrap
 
-# -- Axes of numbers: which of them are drawn, where each of them is in pixels, and the ticks --------------------------
-# A log axis says so and is given its ticks, since the usual ones crowd.  Zero has no place on it: `at` puts it on the
-# left edge, and the caller says so in words.
+# -- Axes of numbers: domain, position in pixels, and ticks ------------------------------------------------------------
+# A log axis is titled as such and has explicit ticks, because the default ones overlap.  It has no zero: `at` moves
+# zero to the left edge, and the caller adds a label.
 
 
 @dataclass(frozen=True)
 class ChartAxis(ABC):
-    """Numbers from `low` to `high` over so many pixels."""
+    """An axis from `low` to `high` over a length of `pixels`."""
 
     low: float
     high: float
@@ -37,18 +37,18 @@ class ChartAxis(ABC):
 
     @abstractmethod
     def pixel(self, x: float) -> float:
-        """How far a number is from the left."""
+        """Return the distance of a number from the left end, in pixels."""
 
     def channel(self, title: str | None, field: str = "") -> Spec:
-        """Numbers of a field along this axis."""
+        """Return a channel that places the numbers of a field along this axis."""
         return quantitative(field, scale=self.scale, axis=self.axis(title))
 
     def at(self, x: float) -> float:
-        """Where a number is drawn: inside, whatever it is."""
+        """Clip a number to the axis; NaN becomes `low`."""
         return min(max(x, self.low), self.high) if x == x else self.low
 
     def below_top(self, x: float) -> float:
-        """How far from the top, for an axis that stands."""
+        """Return the distance of a number from the top, in pixels, for a vertical axis."""
         return self.pixels - self.pixel(x)
 
 
@@ -62,11 +62,11 @@ class LogScale(ChartAxis):
     (0.5, 1.0, 2.0)
     """
 
-    apart: float = 58  # pixels between ticks, at least: labels side by side need more than labels above each other
+    apart: float = 58  # least number of pixels between ticks: a horizontal axis needs more than a vertical one
 
     @classmethod
     def over(cls, values: Iterable[float], pixels: float, *, room: float = 0.06, apart: float = 58) -> "LogScale":
-        """Around these values; those without a logarithm are passed over."""
+        """Return an axis that contains these values; values without a logarithm are ignored."""
         usable = [x for x in values if 1e-300 < x < 1e300]
         low, high = (min(usable), max(usable)) if usable else (1.0, 1.0)
         if high / low < 4:
@@ -102,7 +102,7 @@ class LogScale(ChartAxis):
 
 @dataclass(frozen=True)
 class Straight(ChartAxis):
-    """A linear axis, with about so many ticks or with those given."""
+    """A linear axis with about `count` ticks, or with the ticks `values`."""
 
     count: int = 5
     style: str = ",~r"
@@ -125,7 +125,7 @@ def _power(step: int, k: int) -> float:
     return float(step * 10**k if k >= 0 else step / 10**-k)
 
 
-# -- What pictures are put together from -------------------------------------------------------------------------------
+# -- Marks, layers, views and pictures ---------------------------------------------------------------------------------
 
 
 _TITLE, _SUBTITLE = 84, 116  # characters that fit on one line above a picture of the usual width
@@ -133,12 +133,12 @@ _PER_CHARACTER = 5.7  # pixels, at the size of marks' labels
 
 
 def mark(kind: str, **look: Any) -> Spec:
-    """A kind of mark and its look."""
+    """Return a Vega-Lite mark."""
     return {"type": kind, **look}
 
 
 def layer(values: Sequence[Spec], drawn: Spec, **channels: Any) -> Spec:
-    """One mark for each of the values.
+    """Return a layer with one mark for each of the values.
 
     >>> layer([{"e": 2}], mark("rule", color="black"), x={"field": "e"})["encoding"]
     {'x': {'field': 'e'}}
@@ -147,30 +147,30 @@ def layer(values: Sequence[Spec], drawn: Spec, **channels: Any) -> Spec:
 
 
 def shared(drawn: Spec, **channels: Any) -> Spec:
-    """A layer without values of its own: those of the view."""
+    """Return a layer that draws the values of its view."""
     return {"mark": drawn, "encoding": channels}
 
 
 def with_values(layers: Iterable[Spec]) -> list[Spec]:
-    """The layers that have anything to draw."""
+    """Drop layers without values."""
     return [each for each in layers if each["data"]["values"]]
 
 
 def written(text: str, x: float | Spec, y: float | Spec, **look: Any) -> Spec:
-    """A layer of one text: at pixels, or where channels say."""
+    """Return a layer with one text, at a position in pixels or given by channels."""
     places = {key: place if isinstance(place, dict) else {"value": place} for key, place in (("x", x), ("y", y))}
     return layer([{"t": text}], mark("text", **{"align": "left", **look}), **places, text=nominal("t"))
 
 
 def bordered(values: Sequence[Spec], look: Spec, *, width: float = 3, **channels: Any) -> list[Spec]:
-    """Texts from the field `t` with a white border, which can be read above dots and lines."""
+    """Return layers with the texts of the field `t` and a white border, readable above dots and lines."""
     border = {**look, "stroke": "white", "strokeWidth": width, "strokeJoin": "round", "color": "white"}
     return [layer(values, mark("text", **each), **channels, text=nominal("t")) for each in (border, look)]
 
 
 @dataclass(frozen=True)
 class Tip:
-    """A label above a mark: text, where, color."""
+    """A label above a mark: text, horizontal position, color."""
 
     text: str
     pixel: float
@@ -178,8 +178,8 @@ class Tip:
 
 
 def tips(labels: Sequence[Tip], width: float) -> list[Spec]:
-    """Texts above a panel, on as many lines as it takes that none touches another."""
-    ends: list[float] = []  # how far each line is filled
+    """Return labels above a panel, on as many lines as needed so that no two overlap (greedy, from the left)."""
+    ends: list[float] = []  # the right end of the last label on each line
     layers = []
     for tip in sorted(labels, key=lambda t: t.pixel):
         long = len(tip.text) * _PER_CHARACTER
@@ -191,32 +191,32 @@ def tips(labels: Sequence[Tip], width: float) -> list[Spec]:
 
 
 def view(width: float, height: float, layers: Sequence[Spec]) -> Spec:
-    """Layers on one panel."""
+    """Return a panel of layers."""
     return {"width": width, "height": height, "layer": list(layers)}
 
 
 def empty(text: str, width: float) -> Spec:
-    """A panel that has nothing to show but a word about it."""
+    """Return a panel that holds only a text."""
     return view(width, 40, [written(text, 8, 20, color=GRAY)])
 
 
 def heading(text: str, offset: int = 6) -> Spec:
-    """The small title of one panel, to be joined with its view; nothing without a text."""
+    """Return the small title of a panel, to be merged into its view; empty without a text."""
     return {"title": {"text": text, "fontSize": 12, "offset": offset}} if text else {}
 
 
 def pictured(description: str, title: str, subtitle: str, views: Spec) -> Picture:
-    """A picture of one view, or of views that are arranged already."""
+    """Return a picture of one view, or of views that are arranged already."""
     return Picture.of({"description": description, "title": _headed(title, subtitle), "config": CONFIG, **views})
 
 
 def several(views: Sequence[Spec | None], title: str, subtitle: str, *, description: str = "", how: str = "vconcat",
             spacing: int = 24, own_axes: bool = True) -> Picture:  # fmt: skip
-    """Views below each other (`hconcat`: side by side) under one finding; each with axes of its own, or not."""
+    """Return a picture of views below each other (`hconcat`: side by side), with independent or shared axes."""
     return Picture.of(
         {
             **({"description": description} if description else {}),
-            **({"title": _headed(title, subtitle)} if title or subtitle else {}),  # an empty one takes up room
+            **({"title": _headed(title, subtitle)} if title or subtitle else {}),  # an empty title takes up space
             "spacing": spacing,
             how: [each for each in views if each is not None],
             **({"resolve": {"scale": {"x": "independent", "y": "independent"}}} if own_axes else {}),
@@ -226,5 +226,5 @@ def several(views: Sequence[Spec | None], title: str, subtitle: str, *, descript
 
 
 def _headed(title: str, subtitle: str) -> Spec:
-    """Finding and reading rule, in lines that fit."""
+    # Vega-Lite does not wrap titles.
     return {"text": wrap(one_line(title), _TITLE) or [""], "subtitle": wrap(one_line(subtitle), _SUBTITLE)}

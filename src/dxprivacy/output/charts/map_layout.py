@@ -1,8 +1,8 @@
-"""Where places lie on a map, and the rings around them.
+"""Positions of places on a map, and the rings around them.
 
-Longitudes are shrunk by the cosine of the middle latitude, with the largest gap between places at the back, so that
-nothing has to be loaded and a ring is where its places are.  Places far from all others would make a map small: of many
-places up to one in fifty at each side may be left out.
+The map needs no background, so nothing is loaded: longitudes are multiplied by the cosine of the middle latitude, and
+the map is cut at the largest gap between longitudes.  Rings are projected in the same way as places.  A few distant
+places would make the map small: if there are many, up to 2 % at each side may be left out.
 """
 
 import math
@@ -17,33 +17,33 @@ from dxprivacy.metrics.place_metrics import Minkowski, Places
 
 WIDE = 620
 _TALLEST = 460
-_CROWD = 100  # places from which on some may be left out
+_CROWD = 100  # from this many places on, some may be left out
 
 
 @dataclass(frozen=True)
 class MapPlane:
-    """Where places lie on the map, in a unit that is the same in all directions at its middle."""
+    """Positions of places on the map, in a unit that is the same in all directions at its middle."""
 
     spots: Floats
     low: Floats
     high: Floats
-    turn: tuple[float, float] | None  # first longitude and shrinking, on the Earth
+    turn: tuple[float, float] | None  # on the Earth: the first longitude, and the factor of longitudes
 
     @property
     def inside(self) -> "np.ndarray[Any, np.dtype[np.bool_]]":
-        """Which places are drawn."""
+        """A mask of the places that are drawn."""
         return np.asarray(((self.spots >= self.low) & (self.spots <= self.high)).all(axis=1))
 
     @property
     def size(self) -> tuple[float, float]:
-        """In pixels: as wide as there is room, unless it would be too high."""
+        """Width and height in pixels, as large as the limits of both allow."""
         wide, tall = (float(x) for x in self.high - self.low)
         scale = min(WIDE / wide, _TALLEST / tall)
         return max(scale * wide, 120.0), max(scale * tall, 80.0)
 
 
 def plane_of(coordinates: Floats, earth: bool) -> MapPlane:
-    """Longitude to the right and latitude up, or the first coordinate to the right and the second up."""
+    """Return the map of coordinates: longitude to the right and latitude up, or first coordinate right, second up."""
     spots, turn = coordinates, None
     if earth:
         latitude, longitude = coordinates[:, 0], coordinates[:, 1] % 360
@@ -62,7 +62,7 @@ def plane_of(coordinates: Floats, earth: bool) -> MapPlane:
 
 
 def _roomy(low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Some room at all sides, and no map that is a line."""
+    """Return corners with a margin on all sides, so that no map is a line."""
     span = high - low
     least = 0.25 * float(span.max())
     room = np.maximum(0.06 * float(span.max()), (least - span) / 2)
@@ -70,13 +70,13 @@ def _roomy(low: Floats, high: Floats) -> tuple[Floats, Floats]:
 
 
 def with_all(plane: MapPlane) -> MapPlane:
-    """The same map, large enough for every place."""
+    """Return the same map, large enough for every place."""
     low, high = _roomy(plane.spots.min(axis=0), plane.spots.max(axis=0))
     return MapPlane(plane.spots, low, high, plane.turn)
 
 
 def ring_around(center: Floats, radius: float, plane: MapPlane, places: Places) -> list[tuple[float, float]]:
-    """All spots at a distance from a place, as a closed line on the map."""
+    """Return the points at a distance from a place, as a closed line on the map."""
     angle = np.linspace(0, 2 * math.pi, 73)
     if plane.turn is None:
         p = float(places.p) if isinstance(places, Minkowski) else 2.0
@@ -102,5 +102,5 @@ def ring_around(center: Floats, radius: float, plane: MapPlane, places: Places) 
 
 
 def rounded(spots: Floats) -> list[list[float]]:
-    """Few digits: a map of many places is a large file otherwise."""
+    """Round to six digits, which keeps files of many places small."""
     return [[float(f"{c:.6g}") for c in row] for row in spots.tolist()]

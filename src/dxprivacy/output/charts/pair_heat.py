@@ -1,7 +1,7 @@
-"""A table of all pairs of groups as shaded cells: for ε, for the budget, for anything that two values have in common.
+"""A heat map of all pairs of groups of values, for any number that belongs to a pair: ε, or the used fraction of it.
 
-The table is symmetric and both halves are drawn, so that a pair is found from either side.  A cell for several pairs
-shows their worst one; it is named when pointed at.
+The table is symmetric and both halves are drawn, so that a pair is found from either side.  A field for several pairs
+shows the worst of them, and its tooltip names that pair.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +12,13 @@ from dxprivacy.output.charts.chart_style import INK, PALE, Spec, clean, itself, 
 from dxprivacy.output.charts.layers import heading, layer, mark, view
 from dxprivacy.output.charts.shades import FILL, NOTHING, Ramp
 
-_NUMBERED = 14  # groups up to which cells have room for a number
+_NUMBERED = 14  # up to this many groups, fields have room for a number
 _PER_CHARACTER = 6.0
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The worst pair of two groups: what it has, how that is written, whether to outline it, and which pair it is."""
+    """The worst pair of two groups: its value, the text of the value, whether to outline it, and its name."""
 
     a: int
     b: int
@@ -30,14 +30,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class HeatPanel:
-    """A part of a picture, with the width that it takes up, labels included."""
+    """A part of a picture, and its width including labels."""
 
     view: Spec
     width: float
 
 
 def heat(name: str, labels: Sequence[str], cells: Sequence[Cell], ramp: Ramp, *, about: str = "") -> HeatPanel:
-    """One panel; `about` follows the name."""
+    """Draw the table; `about` follows the name in its title."""
     many = len(labels)
     size = 46 if many <= 4 else 34 if many <= 8 else 24 if many <= _NUMBERED else 19
     longest = max((len(label) for label in labels), default=0)
@@ -51,8 +51,8 @@ def heat(name: str, labels: Sequence[str], cells: Sequence[Cell], ramp: Ramp, *,
         "x": nominal("a", sort=order, scale={"domain": order}, axis=above),
         "y": nominal("b", sort=order, scale={"domain": order}, axis={"title": None, "grid": False}),
     }
-    told = pointed_at("pair", "v")
-    layers = [layer(rows, mark("rect", strokeWidth=1.2), **square, fill=FILL, stroke=itself("s"), tooltip=told)]
+    tooltip = pointed_at("pair", "v")
+    layers = [layer(rows, mark("rect", strokeWidth=1.2), **square, fill=FILL, stroke=itself("s"), tooltip=tooltip)]
     if outlined := [row for row in rows if row["o"]]:
         layers.append(layer(outlined, mark("rect", fill=None, stroke=INK, strokeWidth=1.8), **square))
     if many <= _NUMBERED:
@@ -64,12 +64,12 @@ def heat(name: str, labels: Sequence[str], cells: Sequence[Cell], ramp: Ramp, *,
 
 
 def presence(value: float, text: str, ramp: Ramp) -> HeatPanel:
-    """The smallest table: whether somebody is in the data at all."""
+    """Draw the table of presence: one record and its absence."""
     return heat("presence", ("anyone", "absent"), [Cell(0, 1, value, text, pair="anyone – absent")], ramp)
 
 
 def pair_of(label: Callable[[int], str], a: SupportsInt, b: SupportsInt) -> str:
-    """Two values by their names."""
+    """Return the names of two values, shortened."""
     return clean(f"{label(int(a))} – {label(int(b))}", 80)
 
 
@@ -87,7 +87,7 @@ def _row(a: int, b: int, cell: Cell, labels: Sequence[str], ramp: Ramp) -> Spec:
 
 
 def packed(panels: Sequence[HeatPanel], wide: float = 690) -> list[Spec]:
-    """Panels side by side as long as they fit, then in the next row."""
+    """Arrange panels in rows of at most this width (first fit, in order)."""
     rows: list[list[Spec]] = []
     room = 0.0
     for panel in panels:

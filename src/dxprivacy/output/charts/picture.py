@@ -1,6 +1,6 @@
-"""A picture: a Vega-Lite specification that shows itself in notebooks and saves itself as PNG, SVG, HTML or JSON.
+"""`Picture`: a Vega-Lite specification that notebooks display and that can be saved as PNG, SVG, HTML or JSON.
 
-It is kept as JSON text, so that it cannot be changed afterwards, and holds finite numbers only.
+It is stored as JSON text, so that it cannot be changed afterwards, and holds finite numbers only.
 """
 
 import importlib.util
@@ -17,8 +17,8 @@ from dxprivacy.formats.file_access import PICTURES, write_file
 from dxprivacy.output.pages.document import document
 from dxprivacy.wording import json_text, repr_of_half_built
 
-# -- Turning a Vega-Lite specification into an image: the only file that knows vl-convert (extra `plots`) --------------
-# Nothing is fetched: the data are in the specification, and addresses are refused.
+# -- Render a Vega-Lite specification: the only module that uses vl-convert (extra `plots`) ----------------------------
+# Nothing is fetched: the data are in the specification, and URLs are refused.
 
 
 VEGA_LITE = "5.20"  # known to every version of vl-convert that the extra allows
@@ -26,25 +26,25 @@ _INSTALL = 'pip install "dxprivacy[plots]"'
 
 
 def can_render() -> bool:
-    """Whether vl-convert is installed."""
+    """Return whether vl-convert is installed."""
     return importlib.util.find_spec("vl_convert") is not None
 
 
 def require_rendering() -> None:
-    """Refuse before anything is spent on what could not be drawn."""
+    """Raise a UsageError if pictures cannot be rendered; called before anything is spent."""
     _converter()
 
 
 def to_png(spec: dict[str, Any], scale: float) -> bytes:
-    """The picture as PNG, `scale` pixels for every unit of length."""
+    """Render a specification as PNG with `scale` pixels per unit of length."""
     found: bytes = _converter().vegalite_to_png(spec, vl_version=VEGA_LITE, scale=scale, allowed_base_urls=[])
     return _packed(found)
 
 
 def to_svg(spec: dict[str, Any]) -> str:
-    """The picture as SVG."""
+    """Render a specification as SVG."""
     found: str = _converter().vegalite_to_svg(spec, vl_version=VEGA_LITE, allowed_base_urls=[])
-    return found.replace("<svg ", '<svg data-from="dxprivacy" ', 1)  # how we know it again
+    return found.replace("<svg ", '<svg data-from="dxprivacy" ', 1)  # marks our own files
 
 
 def _converter() -> Any:
@@ -59,7 +59,7 @@ def _converter() -> Any:
 
 
 def _packed(png: bytes) -> bytes:
-    """The same image in a third of the bytes: vl-convert packs for speed, and pictures are kept and sent."""
+    """Compress a PNG again, to about a third of its size: vl-convert optimizes for speed."""
     head, chunks, at = png[:8], [], 8
     while at < len(png):
         length, kind = struct.unpack(">I4s", png[at : at + 8])
@@ -67,7 +67,7 @@ def _packed(png: bytes) -> bytes:
         at += 12 + length
     pixels = zlib.compress(zlib.decompress(b"".join(data for kind, data in chunks if kind == b"IDAT")), 9)
     first, *others = [chunk for chunk in chunks if chunk[0] not in (b"IDAT", b"IEND")]
-    ours = (b"tEXt", b"Software\x00dxprivacy")  # how we know it again
+    ours = (b"tEXt", b"Software\x00dxprivacy")  # marks our own files
     return head + b"".join(_chunk(*chunk) for chunk in (first, ours, *others, (b"IDAT", pixels), (b"IEND", b"")))
 
 
@@ -100,47 +100,47 @@ class Picture:
 
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> "Picture":
-        """From a specification; a number that is not finite is a mistake of whoever made it."""
+        """Return a picture of a specification; raises ValueError for a number that is not finite."""
         ours = {"$schema": SCHEMA, "usermeta": {"from": "dxprivacy"}}
         return cls(json.dumps({**ours, **spec}, ensure_ascii=False, allow_nan=False))
 
     def to_dict(self) -> dict[str, Any]:
-        """The specification, a fresh copy."""
+        """Return a new copy of the specification."""
         spec: dict[str, Any] = json.loads(self.text)
         return spec
 
     @property
     def title(self) -> str:
-        """What the picture says."""
+        """The title: the finding of the picture."""
         return _joined(self.to_dict().get("title", {}), "text")
 
     @property
     def subtitle(self) -> str:
-        """How to read it."""
+        """The subtitle: how to read the picture."""
         return _joined(self.to_dict().get("title", {}), "subtitle")
 
     def to_png(self, scale: float = SCALE) -> bytes:
-        """As PNG; `scale` pixels for every unit of length (needs the extra `plots`)."""
+        """Render as PNG with `scale` pixels per unit of length (needs the extra `plots`)."""
         if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not 0.1 <= scale <= 10:
             raise UsageError(f"scale is {scale!r}; a number from 0.1 to 10 is needed", hints=[("scale=2", "")])
         return to_png(self.to_dict(), float(scale))
 
     def to_svg(self) -> str:
-        """As SVG (needs the extra `plots`)."""
+        """Render as SVG (needs the extra `plots`)."""
         return to_svg(self.to_dict())
 
     def to_html(self) -> str:
-        """As a page of its own: the picture as SVG, no script, nothing to load (needs the extra `plots`)."""
+        """Return an HTML page with the picture as SVG; no script, no external resources (needs the extra `plots`)."""
         return document(self.title, _STYLE, self.to_svg())
 
     def to_json(self) -> str:
-        """The specification as text."""
+        """Return the specification as JSON text."""
         return json_text(self.to_dict())
 
     def save(self, path: str | Path, *, scale: float = SCALE) -> Path:
         """Write to a .png, .svg, .html or .json file; `scale` is for PNG.
 
-        A file that is there is replaced only if it is such a picture that we wrote.
+        An existing file is replaced only if it is a picture of the same format that this package wrote.
         """
         target = _path(path)
         content: str | bytes
@@ -160,7 +160,7 @@ class Picture:
         return write_file(target, content, PICTURES[target.suffix.lower()])
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
-        """For notebooks: the specification, and an image for those that cannot draw it."""
+        """Return the specification for notebooks, and an image for those that do not render Vega-Lite."""
         bundle: dict[str, Any] = {MIME: self.to_dict(), "text/plain": repr(self)}
         if can_render():
             import base64
@@ -173,7 +173,7 @@ class Picture:
 
 
 def require(value: object, kind: type | tuple[type, ...], needed: str, hints: Sequence[str] = ()) -> None:
-    """Our error for anything else than what a picture or a page is made of."""
+    """Raise a UsageError unless a value is of the kind that a picture or a page is made of."""
     if not isinstance(value, kind):
         raise UsageError(f"{needed} is needed, not a {type(value).__name__}", hints=hints)
 
@@ -188,7 +188,7 @@ def _path(path: object) -> Path:
         return Path(path)  # type: ignore[arg-type]
     except TypeError:
         raise UsageError(
-            f"a picture is saved under a name, not a {type(path).__name__}", hints=['picture.save("x.png")']
+            f"path must be a file name, not a {type(path).__name__}", hints=['picture.save("x.png")']
         ) from None
 
 

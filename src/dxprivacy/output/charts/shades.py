@@ -1,6 +1,6 @@
-"""Shades for numbers: classes that darken in one direction, so that gray print works, and a key that names them.
+"""Shades for classes of numbers, which darken in one direction so that gray print works, and a key that names them.
 
-Dark means the same everywhere: hard to tell apart, or nothing left to tell apart with.
+Dark means strict in every picture: a small ε, or little of it left.
 """
 
 import math
@@ -17,7 +17,7 @@ _SWATCH = 14
 
 @dataclass(frozen=True)
 class Ramp:
-    """Upper limits of the classes, their shades and names; what is above all limits has the last shade.
+    """Upper limits of the classes, their shades and names; numbers above all limits have the last shade.
 
     >>> EPSILON.shade(0.05), EPSILON.shade(0.5) == EPSILON.shade(0.2), EPSILON.shade(float("inf"))
     ('#06325a', True, '#ffffff')
@@ -35,11 +35,11 @@ class Ramp:
         return self.shades[sum(x > limit * (1 + 1e-9) for limit in self.limits)]
 
     def ink(self, x: float) -> str:
-        """What can be read on it."""
+        """Return a color for text that is readable on the shade."""
         return "white" if self.shade(x) in SHADES[:3] else INK
 
     def key(self, found: Sequence[float]) -> Spec | None:
-        """The classes that occur, with their names, in one line; None where there are none."""
+        """Return a view of the classes that occur, with their names, in one line; None if there are none."""
         shades = {self.shade(x) for x in found}
         entries = [(s, n) for s, n in zip((*self.shades, self.beyond), self.names, strict=False) if s in shades]
         if not entries:
@@ -66,7 +66,7 @@ FILL = itself("c")
 EPSILON = Ramp(
     (0.1, 0.5, 1, 3, 6),
     SHADES,
-    ("≤ 0.1", "0.1 – 0.5", "0.5 – 1", "1 – 3", "3 – 6", "> 6, easy to tell apart", "public, no limit"),
+    ("≤ 0.1", "0.1 – 0.5", "0.5 – 1", "1 – 3", "3 – 6", "> 6, easy to distinguish", "public, no limit"),
     "ε",
 )
 USED = Ramp(

@@ -1,7 +1,7 @@
-"""The values of an attribute in at most so many groups: each value by itself, or neighbors together.
+"""Groups of an attribute's values for pictures: single values, or consecutive values if there are many.
 
-Where a picture shows a group, it shows the worst pair in it: nothing is averaged.  Numbers are grouped at round
-numbers, days by months, quarters or years, everything else in the order of the policy; `other` stays by itself.
+A picture shows the worst pair of a group: nothing is averaged.  Numbers are grouped at round numbers, days by months,
+quarters or years, all other values in the order of the policy; `other` is a group of its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from dxprivacy.metrics.with_other import WithOther
 from dxprivacy.output.charts.chart_style import clean, distinct
 from dxprivacy.universe.attributes.attribute import OTHER, Attribute
 
-# -- How far two values of an attribute are apart in its own unit, and bands of such distances -------------------------
+# -- The distance of two values in the attribute's own unit, and bands of such distances -------------------------------
 
 
 BANDS = 24
@@ -27,7 +27,7 @@ BANDS = 24
 
 @dataclass(frozen=True)
 class Ruler:
-    """How far two values of an attribute are apart, in its own unit; only the first `size` values have a place."""
+    """The distance of two values in the attribute's own unit; only the first `size` values have one."""
 
     unit: str
     size: int
@@ -35,7 +35,7 @@ class Ruler:
 
 
 def ruler(metric: Metric, attribute: Attribute | None) -> Ruler | None:
-    """The own distance under a metric; None where the metric is all there is.
+    """Return the distance in the attribute's own unit; None if the metric is not based on one.
 
     >>> from dxprivacy import metrics
     >>> ruler(metrics.line(5, 1), None).unit, ruler(metrics.constant(5, 1), None)
@@ -63,24 +63,24 @@ def ruler(metric: Metric, attribute: Attribute | None) -> Ruler | None:
 
 
 def apart(metric: Metric, i: int, j: int) -> float:
-    """The ε of one pair, as it is drawn."""
+    """Return the ε of one pair as a float."""
     return float(metric.pairwise(np.array([i]), np.array([j]))[0])
 
 
 def to_other(metric: Metric, attribute: Attribute) -> float | None:
-    """How far `other` is from every listed value, where there is an `other`."""
+    """Return the ε between `other` and every listed value; None if there is no `other`."""
     return apart(metric, 0, attribute.listed) if attribute.has_other else None
 
 
 def bare(metric: Metric) -> Metric:
-    """What lies under `other`, absence, caps and factors."""
+    """Return the metric without `other`, absence, caps and factors."""
     while isinstance(metric, (WithOther, Capped, Scaled)):
         metric = metric.base
     return metric
 
 
 def bands(x: Floats) -> Ints:
-    """The band of each distance: one for every distance where these are few, otherwise of equal width on a log axis.
+    """Return the band of each distance: one per distance if these are few, otherwise of equal width on a log axis.
 
     >>> bands(np.array([3.0, 1.0, 3.0])).tolist()
     [1, 0, 1]
@@ -92,11 +92,11 @@ def bands(x: Floats) -> Ints:
     return np.clip(np.searchsorted(edges, x, side="right") - 1, 0, BANDS - 1).astype(np.int64)
 
 
-# -- The values of an attribute in at most so many groups --------------------------------------------------------------
+# -- Groups of values --------------------------------------------------------------------------------------------------
 
 
-MOST = 24  # so many values stand by themselves
-BINS = 13  # more are put into so many groups at most: few enough for a number in each cell
+MOST = 24  # up to this many values, each is a group of its own
+BINS = 13  # largest number of groups for more values: few enough for a number in each field
 _LABEL = 16
 _STRETCH = 24
 
@@ -116,7 +116,7 @@ class ValueGroups:
 
     @classmethod
     def of(cls, attribute: Attribute, most: int = MOST) -> "ValueGroups":
-        """Every value by itself where there are at most so many, otherwise in groups; `other` by itself."""
+        """Return one group per value if there are at most `most`, otherwise larger groups; `other` on its own."""
         starts = _starts(attribute, most)
         ends = [*starts[1:], attribute.listed]
         labels = [_label(attribute, a, b - 1) for a, b in zip(starts, ends, strict=True)]
@@ -126,7 +126,7 @@ class ValueGroups:
 
     @property
     def coarse(self) -> bool:
-        """Whether any group holds several values."""
+        """Whether some group holds several values."""
         return len(self.starts) < self.size
 
     @cached_property
@@ -154,9 +154,10 @@ def _label(attribute: Attribute, first: int, last: int) -> str:
 
 
 def runs(classes: Ints, groups: ValueGroups) -> Ints:
-    """The first and the last value of each run of equal classes within each group.
+    """Return the first and the last value of each run of equal classes within each group.
 
-    On a line nothing else can be the worst: of two runs, their closest ends are the closest pair that tells the same.
+    On a line no other value can be in the worst pair: all pairs of two runs have the same loss, and the closest ends of
+    the runs are the closest of these pairs.
     """
     n = len(classes)
     if n < 2:
@@ -167,7 +168,7 @@ def runs(classes: Ints, groups: ValueGroups) -> Ints:
 
 
 def pairs_of(values: Ints, more: Sequence[int] = ()) -> tuple[Ints, Ints]:
-    """All pairs of the given values, the smaller first.
+    """Return all pairs of the given values, the smaller first.
 
     >>> [x.tolist() for x in pairs_of(np.array([1, 3]), [7])]
     [[1, 1, 3], [3, 7, 7]]

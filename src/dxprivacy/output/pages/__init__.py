@@ -1,7 +1,7 @@
-"""Pages: one file of plain HTML with charts and tables; and what notebooks show.
+"""Pages: single HTML files with charts and tables; and the notebook display of values.
 
 In reading order: `document`, `page`, `answers_part`, `check_page`, `ledger_page`, `plan_page`, `notebook`.
 """
 
-# Pages and charts import each other: beginning with the charts, either can be imported first.
+# Pages and charts import each other. Importing the charts first here allows importing either package first.
 import dxprivacy.output.charts  # noqa: F401

@@ -1,4 +1,4 @@
-"""The answers of a release on its page: each query with picture and table, two-way tables as shaded crosstabs."""
+"""The answers of a release on its page: a picture and a table for each query; two-way tables are shaded."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ _NUMBERS = ["released", "95 % interval", "unit"]
 
 
 def answers_part(release: Release, *, pictures: int | None = None, most: int = ROWS) -> str:
-    """Every query, with its groups in columns; so many pictures at most, and so many rows in all."""
+    """Return the HTML of all queries, with groups in columns: at most `pictures` pictures and about `most` rows."""
     every = panels_of(release.answers)
     few = max(min(_FEW, most), most // max(len(every), 1))
     drawings = PICTURES if pictures is None else pictures
@@ -37,7 +37,7 @@ def _panel(release: Release, panel: AnswerPanel, *, pictured: bool, most: int) -
 
 
 def _listed(panel: AnswerPanel, most: int, rest: str) -> str:
-    """A line for each answer; of queries for one number, its label; of a map the fullest cells."""
+    """Return a table with a row for each answer; for a map, only the fullest grid cells."""
     if panel.table is not None and is_map(panel.table):
         fullest = fullest_first(panel.table)
         panel, most = replace(panel, table=fullest, rows=fullest.answers), min(most, _FULLEST, clear_cells(fullest))
@@ -56,7 +56,7 @@ def _listed(panel: AnswerPanel, most: int, rest: str) -> str:
 
 
 def _crosstab(panel: AnswerPanel) -> str:
-    """A two-way table: the darker a cell, the larger its number; what is below it covers 95 %."""
+    """Return a shaded two-way table, darker for larger numbers, with the half-widths of its intervals below."""
     crosstab = heat_of(panel)
     if panel.table is None or crosstab is None:
         return ""
@@ -87,7 +87,7 @@ def _value(row: Row) -> str:
 
 
 def interval_words(row: Row) -> str:
-    """Both ends, with the digits that are worth reading."""
+    """Return both ends of an interval, rounded to its width; or why there is none."""
     if row.exact:
         return "this group is empty" if row.vague else "noise-free"
     missed = f" ({MISSED})" if row.missed else ""

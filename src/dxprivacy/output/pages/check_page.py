@@ -1,4 +1,4 @@
-"""A policy as one page (`dxp check --html`): what it guarantees, who is protected from what, what to look at twice."""
+"""A policy as one page (`dxp check --html`): its guarantee, its pairs of values, and warnings."""
 
 import math
 
@@ -24,7 +24,7 @@ from dxprivacy.wording import digits, plural
 
 
 def check_page(policy: Policy, *, command: str = "") -> str:
-    """The whole page as text (needs the extra `plots`).
+    """Return the page as HTML text (needs the extra `plots`).
 
     >>> import dxprivacy as dx
     >>> policy = dx.Policy.parse('''title = "Survey"
@@ -38,19 +38,19 @@ def check_page(policy: Policy, *, command: str = "") -> str:
     require(policy, Policy, "a policy")
     found = check(policy)
     worst = math.inf if found.public else found.worst_case
-    twice = f"{plural(len(found.warnings), 'thing')} to look at twice" if found.warnings else "nothing to look at twice"
+    warnings = plural(len(found.warnings), "warning") if found.warnings else "no warnings"
     return page(
         policy.title,
         [
             f"<h1>{escaped(policy.title)}</h1>",
             words(
                 f"A valid policy for {plural(found.cells, 'possible record')}; {limit_words(worst)}, over all releases "
-                f"ever; {twice}. No data read.",
+                f"ever; {warnings}. No data read.",
                 "lead",
             ),
             section("Guarantee", listed(_guarantee(found), numbered=True)),
             section("Who is protected from what", drawn(policy_picture(policy)), pairs_table(found)),
-            section("To look at twice", warning_list(found), *_lists(found)),
+            section("Warnings", warning_list(found), *_lists(found)),
             section("The policy itself", verbatim(policy.file.text)),
             proof_part(
                 [("dataset", policy.dataset), ("version", policy.version), ("policy", policy.digest)],
@@ -69,51 +69,52 @@ def _guarantee(found: Check) -> list[str]:
         change, number = "replaced by another record j, added or removed (j = absent)", "Their number is private."
     return [
         f"If any one record i is {change}, the probability of any set of outputs, over all releases ever, changes by "
-        f"at most the factor e^ε(i,j), where ε(i,j) is what this policy allows the two. {number}",
-        "The ledger adds up what every release may tell about each pair, and refuses a release that would exceed it.",
-        "Pairs that the policy sets far apart are protected weakly, and public ones not at all; someone with several "
-        "records, or with attributes that reveal one another, is protected less than this says.",
+        f"at most the factor e^ε(i,j), where ε(i,j) is the distance of the two records in this policy. {number}",
+        "The ledger adds up the privacy loss of all releases for each pair, and refuses a release that would exceed "
+        "ε(i,j).",
+        "Pairs with a large ε are protected weakly, and public differences not at all; someone with several records, "
+        "or with attributes that reveal one another, is protected less than this says.",
     ]
 
 
 def _guarantee_to_people(people: People) -> list[str]:
-    number = "The number of people is treated as public, that of their rows is private."
+    number = "The number of people is treated as public, the number of their rows is private."
     if people.max_people is not None:
-        number = "How many people there are, and how many rows, is private."
+        number = "The numbers of people and of rows are private."
     return [
         "If any one person with all their rows is replaced by another, the probability of any set of outputs, over all "
-        "releases ever, changes by at most the factor e^ε, where ε is the largest that this policy allows two of "
-        f"their rows, matched as well as can be (of each person at most {plural(people.max_rows, 'row')} count, and a "
-        f"row that one of them does not have is absent). {number}",
-        "The ledger adds up what every release may tell about each two rows, and refuses a release that would exceed "
-        "it.",
-        "Rows that the policy sets far apart are protected weakly; people whose rows tell something about others, or "
-        "whose attributes reveal one another, are protected less than this says.",
+        "releases ever, changes by at most the factor e^ε, where ε is the largest distance of two matched rows in "
+        f"this policy, in the best matching of their rows (at most {plural(people.max_rows, 'row')} of each person "
+        f"count, and a row without a partner is matched with absence). {number}",
+        "The ledger adds up the privacy loss of all releases for each two rows, and refuses a release that would "
+        "exceed their ε.",
+        "Rows with a large ε are protected weakly; people whose rows tell something about others, or whose "
+        "attributes reveal one another, are protected less than this says.",
     ]
 
 
 def pairs_table(found: Check) -> str:
-    """The strictest and the loosest pair of every attribute."""
+    """Return a table with the strictest and the loosest pair of every attribute."""
     rows = []
     for row in found.rows:
         loosest = ["", "public"] if row.public else [row.loosest, digits(row.loosest_epsilon)]
         rows.append([row.attribute, row.strictest, digits(row.strictest_epsilon), *loosest])
         for beyond in row.other:
             epsilon = "public" if math.isinf(beyond.epsilon) else digits(beyond.epsilon)
-            rows.append([f"{row.attribute}: “other”", *_beside(beyond.way, beyond.pair, epsilon)])
+            rows.append([f"{row.attribute}: “other”", *_in_columns(beyond.way, beyond.pair, epsilon)])
     if found.presence is not None:
         who = "anyone – absent" if found.people is None else "any row – no row"
         rows.append(["presence", who, digits(found.presence), who, digits(found.presence)])
     return table(["alike except", "strictest pair", "ε", "loosest pair", "ε"], rows, "nprpr")
 
 
-def _beside(way: str, pair: str, epsilon: str) -> list[str]:
-    """A pair in the columns of the strictest or of the loosest."""
+def _in_columns(way: str, pair: str, epsilon: str) -> list[str]:
+    """Put a pair into the columns of the strictest or of the loosest pair."""
     return [pair, epsilon, "", ""] if way == "stricter" else ["", "", pair, epsilon]
 
 
 def _lists(found: Check) -> list[str]:
-    """Every tightened and every identical pair."""
+    """Return tables of the tightened and the identical pairs."""
     out = []
     if found.tightened:
         rows = [[f"{a} – {b}", digits(written), digits(kept)] for a, b, written, kept in found.tightened]

@@ -1,7 +1,7 @@
-"""The frame of every page: one style, no script, nothing to load, and a policy that makes a browser keep to that.
+"""The frame of every page: one style, no script, no external resources, enforced by a Content Security Policy.
 
-Whatever comes from a file or a person is escaped by those who put it in.  Should that ever fail, the browser runs no
-script, loads nothing, sends nothing and takes no style but ours, since none of it is what the policy names.
+Callers escape all text from files and people.  Should that ever fail, the Content Security Policy still keeps the
+browser from running scripts, loading or sending anything, and applying other styles.
 """
 
 import base64
@@ -29,7 +29,7 @@ _FRAME = """<!DOCTYPE html>
 
 
 def document(title: str, style: str, body: str) -> str:
-    """A whole page: a title, which is escaped here, and a style and a body of ours.
+    """Return a whole page; the title is escaped here, style and body must be safe already.
 
     >>> "default-src 'none'" in document("a < b", "p { margin: 0 }", "<p>…</p>")
     True
@@ -38,7 +38,7 @@ def document(title: str, style: str, body: str) -> str:
 
 
 def security_policy(style: str) -> str:
-    """Nothing but this very style.
+    """Return a Content Security Policy that allows exactly this style sheet and nothing else.
 
     >>> security_policy("")
     "default-src 'none'; style-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; base-uri 'none'; \

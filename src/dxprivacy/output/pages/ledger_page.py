@@ -1,4 +1,4 @@
-"""A ledger as one page (`dxp ledger --html`): what was released, what each pair has used, and what was guaranteed."""
+"""A ledger as one page (`dxp ledger --html`): its releases, the used budget of pairs, and the guarantee."""
 
 from dxprivacy.ledger import Ledger
 from dxprivacy.output.charts.picture import require
@@ -25,7 +25,7 @@ MOST_USED = 3
 
 
 def ledger_page(ledger: Ledger, policy: Policy, *, command: str = "") -> str:
-    """The whole page as text (needs the extra `plots`); checks the chain first.
+    """Return the page as HTML text (needs the extra `plots`); verifies the chain first.
 
     >>> import tempfile, pandas, dxprivacy as dx
     >>> policy = dx.Policy.parse('''title = "Survey"
@@ -43,7 +43,7 @@ def ledger_page(ledger: Ledger, policy: Policy, *, command: str = "") -> str:
     require(ledger, Ledger, "a ledger")
     rows = ledger.verify()
     metric, so_far, count = ledger.metric, ledger.worst_case(), len(ledger.entries())
-    note = "Of each pair’s ε, by all releases so far; the worst pair of each attribute."
+    note = "Used fraction of each pair’s ε, by all releases so far; the most used pair of each attribute."
     return page(
         policy.title,
         [
@@ -54,7 +54,7 @@ def ledger_page(ledger: Ledger, policy: Policy, *, command: str = "") -> str:
                 "lead",
             ),
             section("Guarantee", listed(_guarantee(ledger, count), numbered=True)),
-            section("Releases", entries_table(ledger) or words("Nothing was released yet.")),
+            section("Releases", entries_table(ledger) or words("No releases yet.")),
             section("Most used pairs", listed(_most_used(ledger))),
             budget_part("Budget", None, ledger.spent, metric, note),
             policy_part(policy),
@@ -76,23 +76,23 @@ def _guarantee(ledger: Ledger, count: int) -> list[str]:
     who, several = ("records i and j", "someone with several records, or with attributes that reveal one another")
     of = f"for each of the {n * (n - 1) // 2:,} pairs"
     if people is not None:
-        who = f"people i and j, of each of whom at most {plural(people.max_rows, 'row')} count"
+        who = f"people i and j (at most {plural(people.max_rows, 'row')} of each person count)"
         of, several = "of their rows in the best matching", "someone with attributes that reveal one another"
     return [
-        f"Everything released so far together changes the odds between any two {who} by at most the factor e^L(i,j), "
-        f"where L adds up what {plural(count, 'release')} may tell.",
-        f"L(i,j) stays at or below the policy’s ε {of}, now and after every further release; what would exceed it is "
-        "refused before any noise is drawn.",
-        f"In standard differential-privacy terms everything so far is ε = {digits(ledger.worst_case())}, and the "
+        f"All releases so far together change the odds between any two {who} by at most the factor e^L(i,j), "
+        f"where L adds up the privacy loss of {plural(count, 'release')}.",
+        f"L(i,j) stays at or below the policy’s ε {of}, now and after every further release; a release that would "
+        "exceed it is refused before any noise is drawn.",
+        f"In standard differential-privacy terms all releases so far have ε = {digits(ledger.worst_case())}, and the "
         f"policy permits {permitted(ledger.metric)}; {several}, is protected less than this says.",
     ]
 
 
 def entries_table(ledger: Ledger) -> str:
-    """Every release that was paid for."""
+    """Return a table of the releases in the ledger."""
     rows = []
-    told = ledger_to_dict(ledger)["entries"]
-    for entry, facts in zip(ledger.entries(), told, strict=True):
+    entries = ledger_to_dict(ledger)["entries"]
+    for entry, facts in zip(ledger.entries(), entries, strict=True):
         bound = max_ratio(entry.cost, ledger.metric)
         worst = facts["worst_case_epsilon"]
         rows.append(
@@ -109,15 +109,15 @@ def entries_table(ledger: Ledger) -> str:
 
 
 def _most_used(ledger: Ledger) -> list[str]:
-    """Three pairs in words, those with the least left."""
+    """Return sentences on the three pairs with the smallest remaining fraction."""
     out: dict[str, str] = {}
     entries = ledger.entries()
     for used in ledger.most_exhausted(10 * MOST_USED):
         pair = pair_words(ledger.metric, used.pair)
         by = [e.number for e in entries if e.cost.exact(*used.pair) > 0]
-        budget = percent(min(used.fraction, 1.0))
-        told = f"{pair}: {digits(used.charged)} of ε {digits(used.allowed)} used, {budget}, by {numbered(by)}."
-        out.setdefault(pair, told)
+        fraction = percent(min(used.fraction, 1.0))
+        sentence = f"{pair}: {digits(used.charged)} of ε {digits(used.allowed)} used, {fraction}, by {numbered(by)}."
+        out.setdefault(pair, sentence)
         if len(out) == MOST_USED:
             break
     return list(out.values())

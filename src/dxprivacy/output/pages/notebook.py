@@ -1,7 +1,7 @@
-"""What a notebook shows of a value: a headline, a table and a picture, as HTML that needs nothing from elsewhere.
+"""The notebook display of values: a headline, a picture and a table, as HTML without external resources.
 
-Notebooks take no style sheet of ours and may drop SVG, so looks stand beside the elements and pictures are PNG images
-inside the text.  No script.  Without the extra `plots` there are tables alone.
+Notebooks ignore our style sheet and may drop SVG, so styles are written into the elements and pictures are inline PNG
+images.  No script.  Without the extra `plots` there are tables only.
 """
 
 import base64
@@ -34,7 +34,7 @@ from dxprivacy.releases.release import Release
 from dxprivacy.synthetic.synthesis_report import ComparedAnswer, Report
 from dxprivacy.wording import digits, plain, plural
 
-ROWS = 24  # of a value; the file or `.rows()` has them all
+ROWS = 24  # rows shown of a value; the file or `.rows()` has them all
 _WIDE = 760  # pixels
 _LOOKS = {
     "wide": "overflow-x:auto",
@@ -55,14 +55,14 @@ _LOOKS |= {
 
 
 def plan_display(plan: Plan) -> str:
-    """Errors of every answer, and what would meet the targets that are missed."""
+    """Return the display of a plan: errors of its answers, and remedies for missed targets."""
     head = f"Plan {plan.name}, {plural(len(plan.workload.answers), 'answer')}: nothing spent, no data read"
     shown = section("What would meet the targets", listed(remedies(plan)))
     return _bundle(head, _image(plan_picture(plan)), errors_table(plan, limits(plan), ROWS), shown)
 
 
 def release_display(release: Release) -> str:
-    """The answers, query by query, and the guarantee."""
+    """Return the display of a release: its answers by query, and the guarantee."""
     head = f"Release {release.name}: {plural(len(release.answers), 'answer')}"
     covered = words(f"Each interval covers {release.covered}, 95 % of the time.", "note")
     answers = answers_part(release, pictures=0, most=ROWS)
@@ -71,36 +71,36 @@ def release_display(release: Release) -> str:
 
 
 def policy_display(policy: Policy) -> str:
-    """Who is protected from what, and what to look at twice."""
+    """Return the display of a policy: its strictest and loosest pairs, and warnings."""
     found = check(policy)
     head = f"{policy.title}: {plural(found.cells, 'possible record')}"
     return _bundle(head, _image(policy_picture(policy)), pairs_table(found), warning_list(found))
 
 
 def ledger_display(ledger: Ledger) -> str:
-    """What was released, and what is used of every attribute."""
+    """Return the display of a ledger: its releases, and the used budget by attribute."""
     so_far = f"{plural(len(ledger.entries()), 'release')} so far, {limit_words(ledger.worst_case())}"
     head = f"Ledger {ledger.path.name}: {so_far}; the policy permits {permitted(ledger.metric)}"
     return _bundle(head, _image(budget_picture(ledger)), entries_table(ledger))
 
 
 def selection_display(selection: Selection) -> str:
-    """How far from the best it may be, before anything is spent."""
+    """Return the display of a planned selection: how far it may fall short of the best candidate."""
     head = f"Selection {selection.name}, {selection.pick}: nothing spent, no data read"
     rows = [[plain(cell) for cell in row] for row in selection_rows(selection)]
     return _bundle(head, _image(selection_picture(selection)), table([], rows, "nrp"))
 
 
 def selection_release_display(release: SelectionRelease) -> str:
-    """What was chosen, and the guarantee."""
+    """Return the display of a released selection: the selected candidate, and the guarantee."""
     off = float(release.facts["short_by_at_most_95"])
-    told = f"at most {digits(off)} {release.facts['short_in']}, 95 % of the time" if off else "the best, exactly"
-    made = table(["", "chosen", "short of the best by"], [[release.title, release.chosen, told]], "nnp")
+    bound = f"at most {digits(off)} {release.facts['short_in']}, 95 % of the time" if off else "the best, exactly"
+    made = table(["", "chosen", "short of the best by"], [[release.title, release.chosen, bound]], "nnp")
     return _bundle(f"Selection {release.name}", made, section("Guarantee", listed(release.guarantee, numbered=True)))
 
 
 def report_display(report: Report) -> str:
-    """Released answers beside those of synthetic records."""
+    """Return the display of a synthesis report: released answers next to those of the synthetic records."""
     head = f"{plural(report.records, 'synthetic record')}: {report.summary}"
     rows = [[a.query, a.label, *_released(a), number(a.synthetic, 0, 0)] for a in report.answers[: ROWS + 1]]
     left = len(report.answers) - ROWS
@@ -111,7 +111,7 @@ def report_display(report: Report) -> str:
 
 
 def line_display(value: object) -> str:
-    """Any other value: its line."""
+    """Return the display of any other value: its `repr`."""
     return f"<p>{escaped(repr(value))}</p>"
 
 
@@ -129,7 +129,7 @@ def _bundle(head: str, *parts: str) -> str:
 
 
 def inlined(markup: str) -> str:
-    """Looks of our classes as attributes; text cannot hold one, since its quotes are escaped.
+    """Replace class attributes by style attributes; texts are not affected, because their quotes are escaped.
 
     >>> inlined('<td class="r">1</td><p>class=&quot;r&quot;</p>')
     '<td style="text-align:right;white-space:nowrap">1</td><p>class=&quot;r&quot;</p>'
@@ -139,7 +139,7 @@ def inlined(markup: str) -> str:
 
 
 def _image(picture: Picture) -> str:
-    """A picture inside the text; nothing without vl-convert."""
+    """Return a picture as an inline PNG image; empty without vl-convert."""
     if not can_render():
         return ""
     data = base64.b64encode(picture.to_png()).decode("ascii")

@@ -1,7 +1,7 @@
-"""Pages: one file of plain HTML with its pictures drawn in as SVG and its tables as text.
+"""Building blocks of pages: single HTML files with inline SVG pictures and tables.
 
-No script, nothing to load; it can be mailed, printed on A4 and read in twenty years.  Whatever comes from a file or a
-person is escaped, and what would break a line or turn the reading direction is made visible.
+Pages have no script and no external resources, so that they can be mailed, printed on A4 and archived.  All text from
+files and people is escaped; characters that break a line or change the reading direction are replaced by U+FFFD.
 """
 
 import hashlib
@@ -31,12 +31,12 @@ _STEERING_BUT_LINES = re.compile(STEERING.pattern.replace("\x00-\x1f", "\x00-\x0
 
 
 def page(title: str, parts: Iterable[str]) -> str:
-    """The whole page as text; parts are HTML, made by the functions below."""
+    """Return the whole page as text; parts are HTML, made by the functions below."""
     return document(title, _STYLE, "\n".join(part for part in parts if part))
 
 
 def escaped(text: str) -> str:
-    """Text that stays text.
+    """Escape text for HTML.
 
     >>> escaped("<b> & \\u202eb")
     '&lt;b&gt; &amp; �b'
@@ -45,7 +45,7 @@ def escaped(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Text that stays text, and whose numbers stay whole: a browser would break 8.53e-08 behind its hyphen.
+    """Escape text for HTML and keep numbers on one line: a browser would break 8.53e-08 after its hyphen.
 
     >>> prose("ε < 8.53e-08")
     'ε &lt; <span class="x">8.53e-08</span>'
@@ -54,25 +54,25 @@ def prose(text: str) -> str:
 
 
 def section(title: str, *parts: str) -> str:
-    """A heading and what belongs to it; nothing where there is nothing."""
+    """Return a heading and its parts; empty if all parts are empty."""
     inner = [part for part in parts if part]
     return "\n".join([f"<h2>{escaped(title)}</h2>", *inner]) if inner else ""
 
 
 def subsection(title: str, *parts: str) -> str:
-    """A smaller heading and what belongs to it; without a title only that."""
+    """Return a smaller heading and its parts; only the parts without a title."""
     inner = [part for part in parts if part]
     return "\n".join([*([f"<h3>{escaped(title)}</h3>"] if title else []), *inner]) if inner else ""
 
 
 def words(text: str, kind: str = "") -> str:
-    """A paragraph; `kind` is `lead` for a headline, `note` for an aside."""
+    """Return a paragraph; `kind` is `lead` for a headline, `note` for a remark."""
     start = f'<p class="{kind}">' if kind else "<p>"
     return f"{start}{prose(tied(text))}</p>" if text else ""
 
 
 def listed(sentences: Iterable[str], *, numbered: bool = False) -> str:
-    """Sentences one below the other; nothing where there are none."""
+    """Return a list of sentences; empty without sentences."""
     items = "".join(f"<li>{prose(tied(sentence))}</li>" for sentence in sentences)
     name = "ol" if numbered else "ul"
     return f"<{name}>{items}</{name}>" if items else ""
@@ -81,10 +81,10 @@ def listed(sentences: Iterable[str], *, numbered: bool = False) -> str:
 def table(
     head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "", *, rest: str = "", most: int = ROWS
 ) -> str:
-    """Rows of text; `align` has an `r` for every column of numbers, `n` for other text that stays on one line, `p` for
-    phrases, which need some room, and `c` for codes, which alone may break anywhere.
+    """Return a table of texts with at most `most` rows; `rest` says where the other rows are.
 
-    Very many rows are cut, and `rest` says where the others are.
+    `align` has a letter for each column: `r` for numbers, `n` for other text that stays on one line, `p` for phrases,
+    which get a minimum width, and `c` for codes, which may break anywhere.
     """
     if not rows:
         return ""
@@ -100,29 +100,29 @@ def table(
 
 
 def _tied(title: str) -> str:
-    """The title of a column breaks between words only."""
+    # The title of a column breaks between words only.
     return tied(title).replace(" %", "\u00a0%")
 
 
 def wide(part: str) -> str:
-    """What may be wider than the page: it is moved sideways there, and breaks no word and no number."""
+    """Make a part scroll sideways if it is wider than the page, so that no word or number is broken."""
     return f'<div class="wide">{part}</div>'
 
 
 def verbatim(text: str) -> str:
-    """A file as it is, line by line."""
+    """Return the text of a file, line by line."""
     return f"<pre>{html.escape(_STEERING_BUT_LINES.sub(chr(0xFFFD), text))}</pre>"
 
 
 def drawn(picture: Picture) -> str:
-    """A picture as SVG (needs the extra `plots`)."""
+    """Return a picture as inline SVG (needs the extra `plots`)."""
     own = f"p{hashlib.sha256(picture.text.encode('utf-8', 'replace')).hexdigest()[:8]}"
     svg = with_own_names(picture.to_svg(), own)
     return f'<figure role="img" aria-label="{escaped(picture.title)}">{svg}</figure>'
 
 
 def with_own_names(svg: str, own: str) -> str:
-    """Pictures on one page must not share names inside: the browser would take the first one's clipping for all."""
+    """Prefix the ids inside an SVG: with equal ids, a browser would apply the first picture's clipping to all."""
     return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{own}-", svg)
 
 
@@ -171,63 +171,63 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.85em; backgro
 )
 
 
-# -- What several reports have in common: the policy itself, what is used of it, and how to check the page -------------
+# -- Parts of several pages: the policy, the used budget, and how to check the page ------------------------------------
 
 
 def policy_part(policy: Policy | None) -> str:
-    """The text of the policy, and what to look at twice in it."""
+    """Return the text of the policy and its warnings; empty without a policy."""
     if policy is None:
         return ""
     warnings = warning_list(check(policy))
     head = section("The policy", words(f"Dataset {policy.dataset}, version {policy.version}."), warnings)
-    return head + ("\n" + verbatim(policy.file.text) if policy.file.text else "")  # a ledger keeps no text
+    return head + ("\n" + verbatim(policy.file.text) if policy.file.text else "")  # a ledger does not store the text
 
 
 def warning_list(page: Check) -> str:
-    """What is worth a second look."""
+    """Return the warnings about a policy."""
     return listed(f"{notice.kind}: {notice.text}" for notice in page.warnings)
 
 
 def proof_part(rows: Sequence[tuple[str, str]], command: str = "") -> str:
-    """Digests, versions and the command to repeat; empty ones are left out."""
+    """Return digests, versions and the command that repeats the page; empty entries are left out."""
     software = f"dxprivacy {importlib.metadata.version('dxprivacy')}, Python {platform.python_version()}"
     every = [*rows, ("made by", software), ("to repeat it", command)]
     return section("How to check it", table([], [list(row) for row in every if row[1]], "nc"))
 
 
 def limit_words(epsilon: float) -> str:
-    """A worst case in words."""
+    """Return a worst-case ε in words."""
     if math.isinf(epsilon):
         return "no limit in standard-DP terms"
-    return f"worst case ε {digits(epsilon)} in standard-DP terms"
+    return f"worst-case ε {digits(epsilon)} in standard-DP terms"
 
 
 def permitted(metric: Metric) -> str:
-    """What a policy permits in standard-DP terms."""
+    """Return the largest worst-case ε that a policy permits, in words."""
     return "no limit" if metric.has_infinite else f"up to ε = {digits(metric.permitted)}"
 
 
 def used_rows(before: SumCost | None, after: SumCost, metric: Metric) -> tuple[list[str], list[list[str]]]:
-    """Head and rows: by attribute, the fraction of the most used pair, before (if there is a before) and after."""
+    """Return head and rows: for each attribute the used fraction of its most used pair, before (if given) and after."""
     now = used_by_attribute(after, metric)
-    budgets = ["used"] if before is None else ["used before", "used after"]
-    head = ["alike except", *budgets, "left, worst pair", "worst pair"]
+    fractions = ["used"] if before is None else ["used before", "used after"]
+    head = ["alike except", *fractions, "left, worst pair", "worst pair"]
     earlier = {} if before is None else used_by_attribute(before, metric)
     rows = []
     for name, used in now.items():
-        first = _budget(used)
-        was = [] if before is None else [percent(_budget(earlier.get(name, [])))]
+        first = _largest_fraction(used)
+        was = [] if before is None else [percent(_largest_fraction(earlier.get(name, [])))]
         pair = short_pair(pair_words(metric, used[0].pair), 72) if used else "–"
         rows.append([name, *was, percent(first), percent(used[0].left if used else 1.0), pair])
     return head, rows
 
 
-def _budget(used: Sequence[Used]) -> float:
+def _largest_fraction(used: Sequence[Used]) -> float:
     return min(max(one.fraction for one in used), 1.0) if used else 0.0
 
 
 def budget_part(title: str, before: SumCost | None, after: SumCost, metric: Metric, note: str) -> str:
-    """What is used of each pair's ε, as a table and as a picture."""
+    """Return a section with the used fraction of each pair's ε, as a table and as a picture."""
     head, rows = used_rows(before, after, metric)
     align = "nrrp" if before is None else "nrrrp"
     return section(title, words(note), table(head, rows, align), drawn(used_picture(after, metric)))

@@ -1,8 +1,8 @@
-"""A plan as one page (`dxp plan --html`), and a release (`dxp release --html`): they differ in their answers only.
+"""A plan as one page (`dxp plan --html`), and a release as one page (`dxp release --html`).
 
-Both hold the guarantee, a picture and a table, the pairs that limit the answers, the trade, what is used of the budget,
-the policy, and how to check all that.  They hold what the plan and the release say and nothing else: never a true
-answer.
+Both hold the guarantee, a picture and a table of errors or answers, the pairs that limit the answers, the comparison
+with standard DP, the used budget, the policy, and how to check the page.  They hold facts of the plan and the release
+only, never a true answer.
 """
 
 import math
@@ -46,7 +46,7 @@ BINDING = 3
 def plan_page(
     plan: Plan, *, policy: Policy | None = None, spent: SumCost | None = None, ledger: str = "", command: str = ""
 ) -> str:
-    """The whole page as text (needs the extra `plots`); `spent` is what a ledger of that name holds already.
+    """Return the page as HTML text (needs the extra `plots`); `spent` is the cost in the ledger with that name.
 
     >>> import dxprivacy as dx
     >>> "<svg" in dx.plots.plan_page(dx.plan([[1, 1, 0]], dx.metrics.line(3, 1)))
@@ -69,7 +69,7 @@ def plan_page(
             section("What would meet the targets", listed(remedies(plan))),
             section("Guarantee of a release", listed(_guarantee(plan, spent, ledger), numbered=True)),
             _why(plan, limit),
-            section("What one pays for it", drawn(trade_picture(plan))),
+            section("Trade-off against standard DP", drawn(trade_picture(plan))),
             _budget(plan, spent, ledger),
             policy_part(policy),
             proof_part([("plan", plan.name), *_proof(plan)], command),
@@ -78,7 +78,7 @@ def plan_page(
 
 
 def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) -> str:
-    """The whole page as text (needs the extra `plots`).
+    """Return the page as HTML text (needs the extra `plots`).
 
     >>> import tempfile, pandas, dxprivacy as dx
     >>> policy = dx.Policy.parse('''title = "Survey"
@@ -115,7 +115,7 @@ def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) 
             ),
             section("Guarantee", listed(release.guarantee, numbered=True)),
             _why(plan, limits(plan)),
-            section("What it costs", drawn(trade_picture(plan))),
+            section("Trade-off against standard DP", drawn(trade_picture(plan))),
             _budget(plan, None, ""),
             policy_part(policy),
             proof_part(
@@ -131,7 +131,7 @@ def release_page(release: Release, plan: Plan, *, policy: Policy | None = None) 
 
 
 def _widest(release: Release) -> str:
-    """The answer that the noise blurs most, beside its own size: told by the width of its interval alone."""
+    """Return a sentence on the answer with the widest interval; without noise, a sentence that says so."""
     noisy = [k for k, r in enumerate(release.answers) if not r.exact and r.high > r.low]
     if not noisy:
         return "No answer has noise."
@@ -158,10 +158,10 @@ def _guarantee(plan: Plan, spent: SumCost | None, ledger: str) -> list[str]:
     so_far = _released_before(spent, ledger)
     return [
         f"If any one record i is {what}, the probability of any set of outputs of a release of this plan changes by at "
-        f"most the factor e^L(i,j); the number of records{records}.",
+        f"most the factor e^L(i,j), where L is its privacy loss; the number of records{records}.",
         f"L(i,j) is at most {percent(float(plan.certificate.ratio))} of the policy’s ε for each of the "
-        f"{n * (n - 1) // 2:,} pairs; the ledger adds it to what was released before{so_far}, and refuses it if any "
-        "pair would exceed the policy.",
+        f"{n * (n - 1) // 2:,} pairs; the ledger adds it to the loss of earlier releases{so_far}, and refuses the "
+        "release if any pair would exceed the policy.",
         f"In standard differential-privacy terms the release would be ε = {digits(plan.worst_epsilon)}, and the "
         f"policy permits {permitted(plan.metric)}; someone with several records, or with attributes that reveal one "
         "another, is protected less than this says.",
@@ -175,16 +175,16 @@ def _released_before(spent: SumCost | None, ledger: str) -> str:
 
 
 def _guarantee_to_people(plan: Plan, people: People, spent: SumCost | None, ledger: str) -> list[str]:
-    """The same where people have several rows."""
+    """Return the sentences of the guarantee if people have several rows."""
     number = "public" if people.max_people is None else "private"
     return [
         "If any one person with all their rows is replaced by another, the probability of any set of outputs of a "
-        "release of this plan changes by at most the factor e^L, where L adds up L(i,j) over their kept rows, matched "
-        f"in whatever way; at most {plural(people.max_rows, 'row')} of each person count, the number of people is "
-        f"{number}, and that of rows private.",
+        "release of this plan changes by at most the factor e^L, where L adds up L(i,j) over their kept rows in any "
+        f"matching; at most {plural(people.max_rows, 'row')} of each person count, the number of people is "
+        f"{number}, and the number of rows private.",
         f"L is at most {percent(float(plan.certificate.ratio))} of the largest ε that the policy gives to two matched "
-        f"rows; the ledger adds it to what was released before{_released_before(spent, ledger)}, and refuses it if "
-        "any two people could be told apart more than the policy allows.",
+        f"rows; the ledger adds it to the loss of earlier releases{_released_before(spent, ledger)}, and refuses the "
+        "release if any two people could become more distinguishable than the policy allows.",
         f"In standard differential-privacy terms the release would be ε = {digits(plan.worst_epsilon)} for a whole "
         f"person, and the policy permits {permitted(plan.metric)}; people whose rows tell something about others, or "
         "whose attributes reveal one another, are protected less than this says.",
@@ -194,46 +194,46 @@ def _guarantee_to_people(plan: Plan, people: People, spent: SumCost | None, ledg
 def _notes(plan: Plan) -> list[str]:
     compared = baseline_words(plan)
     every = [*map_warnings(plan), *notes(plan), *soft_border_notes(plan)]
-    told = [words(f"{_capital(note)}.", "note") for note in every]
-    return [*told, *([words(_capital(compared), "note")] if compared else [])]
+    remarks = [words(f"{_capital(note)}.", "note") for note in every]
+    return [*remarks, *([words(_capital(compared), "note")] if compared else [])]
 
 
 def errors_table(plan: Plan, limit: list[LimitingPair], most: int = ROWS) -> str:
-    """A line for every answer: its error beside both readings of standard DP, and the pair that limits it."""
+    """Return a table with a row for every answer: its error, both baselines of standard DP, and its limiting pair."""
     rows = []
     targets = any(a.within is not None for a in plan.workload.answers)
     called = names(plan.workload.answers)
     several = len(plan.queries.queries) > 1
     for k, (answer, error) in enumerate(zip(plan.workload.answers, plan.errors, strict=True)):
         exact = plan.is_exact(answer)
-        asked = "" if answer.within is None else f"{digits(float(answer.within))} {answer.unit}".rstrip()
+        target = "" if answer.within is None else f"{digits(float(answer.within))} {answer.unit}".rstrip()
         rows.append(
             [
                 *([plan.queries.queries[answer.query].name] if several else []),
                 called[k],
                 "0" if exact else f"{digits(error.typical)} {answer.unit}".rstrip(),
                 "exact" if exact else f"{digits(error.half_width)} {answer.unit}".rstrip(),
-                *([asked] if targets else []),
-                *_plain_cells(plan, k),
+                *([target] if targets else []),
+                *_standard_dp_fields(plan, k),
                 "nothing" if limit[k].pair is None else short_pair(pair_words(plan.metric, limit[k].pair), 72),
             ]
         )
     standard_dp = [
         "standard DP*, ε",
         "± 95 %",
-        "times ours",
+        "noise ratio",
         f"at ε {digits(plan.worst_epsilon)}, ± 95 %",
     ]
     named = ["query", "answer"] if several else ["answer"]
-    head = [*named, "typical error", "± 95 %", *(["asked"] if targets else []), *standard_dp, "tightest pair"]
-    gain = "p" if any(row[-3].startswith("because") for row in rows) else "r"  # words break, numbers do not
+    head = [*named, "typical error", "± 95 %", *(["target"] if targets else []), *standard_dp, "tightest pair"]
+    gain = "p" if any(row[-3].startswith("because") for row in rows) else "r"  # texts may wrap, numbers must not
     align = "l" * len(named) + "rr" + "r" * targets + f"rr{gain}rp"
     rest = f"in plan-{plan.name}.json, and dxp plan … --all shows them"
     return table(head, rows, align, rest=rest, most=most)
 
 
-def _plain_cells(plan: Plan, k: int) -> list[str]:
-    """Both readings of standard DP for one answer: ε, ± and how many times ours as strict; ± at our worst case."""
+def _standard_dp_fields(plan: Plan, k: int) -> list[str]:
+    """Return for one answer ε, ± and noise ratio of standard DP at the strictest ε, and its ± at our worst-case ε."""
     answer, strict, worst = plan.workload.answers[k], plan.baselines.strict[k], plan.baselines.worst[k]
     if strict is None:
         return ["", "", "", ""]
@@ -247,29 +247,29 @@ def _plain_cells(plan: Plan, k: int) -> list[str]:
 
 
 def _why(plan: Plan, limit: list[LimitingPair]) -> str:
-    """The pairs that limit the answers, the tightest first, each told once."""
+    """Return a section on the pairs that limit the answers, the most used ones first, each once."""
     found: dict[str, str] = {}
     for each in sorted((x for x in limit if x.pair is not None), key=lambda x: -x.used):
         pair = pair_words(plan.metric, each.pair)
-        if pair not in found:  # thousands of cells of a map have one
+        if pair not in found:  # thousands of grid cells of a map share one pair
             found[pair] = because(plan, each)
         if len(found) == BINDING:
             break
-    told = [f"{pair}: {why}" for pair, why in found.items()]
-    return section("Why not better", listed(told) or words("No pair limits these answers."))
+    reasons = [f"{pair}: {why}" for pair, why in found.items()]
+    return section("Why not better", listed(reasons) or words("No pair limits these answers."))
 
 
 def _budget(plan: Plan, spent: SumCost | None, ledger: str) -> str:
     after = SumCost(plan.metric.universe, [*(spent.costs if spent is not None else ()), plan.cost])
     if spent is None:
-        note = "Of each pair’s ε, by this release alone: other releases from the same data come on top."
+        note = "Used fraction of each pair’s ε, by this release alone; other releases from the same data add to it."
         return budget_part("Budget it uses", None, after, plan.metric, note)
-    note = f"Of each pair’s ε: before, after {plural(len(spent.costs), 'release')} in {ledger or 'the ledger'}; "
-    return budget_part("Budget before and after", spent, after, plan.metric, f"{note}then with this plan as well.")
+    note = f"Used fraction of each pair’s ε: by {plural(len(spent.costs), 'release')} in {ledger or 'the ledger'}, "
+    return budget_part("Budget before and after", spent, after, plan.metric, f"{note}then with this plan added.")
 
 
 def _proof(plan: Plan) -> list[tuple[str, str]]:
-    proved = f"{percent(float(plan.certificate.ratio))} of the policy at most, exactly, by {plan.certificate.rule}"
+    proved = f"at most {percent(float(plan.certificate.ratio))} of the policy, exactly, by {plan.certificate.rule}"
     return [
         ("request", plan.request),
         ("policy", plan.metric.digest),

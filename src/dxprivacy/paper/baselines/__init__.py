@@ -1,14 +1,13 @@
-"""`dx.baselines`: what others do where records have budgets of their own, to compare with.
+"""`dx.baselines`: published mechanisms for records with individual ε, for comparison.
 
     baselines.stretching(Q, budgets)     Alaggan, Gambs, Kermarrec, *Heterogeneous Differential Privacy* (2015)
     baselines.sampling(Q, budgets)       Jorgensen, Yu, Cormode, *Conservative or Liberal? Personalized DP* (2015)
 
-Both are for linear queries and one budget for each cell, eps_i for whoever has value i.  Both keep
-`d(i, j) = eps_i + eps_j` where one record is replaced and n is public (`dx.metrics.per_element`), and even eps_i where
-a record of value i is added or removed; proofs are in docs/theorems.md.  Both are biased: part of what strictly
-protected records count is lost, whatever the noise.
+Both answer linear queries with one budget eps_i for each possible record i.  Both keep `d(i, j) = eps_i + eps_j` under
+replace neighbors, with n public (`dx.metrics.per_element`), and even eps_i if a record of value i is added or removed;
+proofs are in docs/theorems.md.  Both are biased: they count strictly protected records only in part.
 
-No ledger takes part: every call of `release` spends again, and nobody counts what.
+They use no ledger: every call of `release` spends again, and no cost is recorded.
 
 In reading order: `baseline`, `sampled`, `stretched`.
 """

@@ -1,9 +1,9 @@
-"""What the baselines have in common: rows with one noise scale, a certificate, and an error with its bias.
+"""The base class of the baselines: queries with one noise scale, a certificate, and an error that includes bias.
 
-A baseline counts a record of value i by the part f_i of what it should: always (stretching), or on average (sampling).
-So an answer has the bias sum_i q_i (f_i - 1) x_i, and the error is that, the noise, and what sampling itself varies by.
-Over data sets of n records the mean square is convex in x (a square of a linear function, and a linear one): its
-largest value is that of n equal records.
+A baseline counts the fraction f_i of a record of value i: always (stretching), or on average (sampling).  So an answer
+has the bias sum_i q_i (f_i - 1) x_i.  Its error consists of bias, noise, and the variance of sampling.  Over data sets
+x of n records, the mean squared error is convex in x (the square of a linear function plus a linear function): its
+maximum is attained by n equal records.
 """
 
 import math
@@ -30,15 +30,15 @@ from dxprivacy.queries.asking import gather
 from dxprivacy.universe.workload import Workload
 from dxprivacy.wording import repr_of_half_built
 
-# -- What a baseline is given: linear queries, a budget for each cell, and the metric that it has to keep --------------
+# -- Inputs of a baseline: linear queries, a budget for each possible record, and the metric to keep -------------------
 
 
-_MOST_ENTRIES = 1 << 24  # rows times cells: held at once
+_MOST_ENTRIES = 1 << 24  # queries times possible records: held at once
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Rows of whole numbers with their units, budgets, and the metric."""
+    """Queries as rows of integers with their units, budgets, and the metric."""
 
     workload: Workload
     rows: Ints
@@ -47,7 +47,7 @@ class Given:
 
     @property
     def units(self) -> tuple[Fraction, ...]:
-        """What a step on the grid means, per row."""
+        """The unit of each row's integers."""
         return self.workload.units
 
     @property
@@ -57,10 +57,10 @@ class Given:
 
     @property
     def reach(self) -> Fraction:
-        """The most that one record counts in all rows together, max_i ||Q_i||_1: the sensitivity of standard DP."""
+        """The largest total of one record over all rows, max_i ||Q_i||_1: the sensitivity of standard DP."""
         units = self.units
-        whole = any(unit != units[0] for unit in units)
-        if not whole:
+        mixed = any(unit != units[0] for unit in units)
+        if not mixed:
             return int(np.abs(self.rows).sum(axis=0).max()) * units[0]
         return max(
             sum((abs(int(a)) * unit for a, unit in zip(column, units, strict=True)), Fraction(0))
@@ -68,12 +68,12 @@ class Given:
         )
 
     def scales(self, c: Fraction) -> tuple[float, ...]:
-        """The scale c of the answers on the grid of each row; rounded up."""
+        """Return the scale c in the unit of each row; rounded up."""
         return tuple(round_up(c / unit) for unit in self.units)
 
 
 def read(queries: Any, budgets: Iterable[Any], metric: Metric | None) -> Given:
-    """Everything that can be wrong with it is found here, from public numbers."""
+    """Parse and validate the inputs; raises errors that depend on public numbers only."""
     listed = _budgets(budgets)
     kept = per_element(listed) if metric is None else _metric(metric, len(listed))
     workload = gather(queries).on(kept.universe)
@@ -82,12 +82,12 @@ def read(queries: Any, budgets: Iterable[Any], metric: Metric | None) -> Given:
     linear = all(a.recipe.single is not None and not a.recipe.is_mean for a in workload.answers)
     if workload.proportional or not linear or len(workload.answers) != workload.rows:
         raise QueryError(
-            "a baseline answers counts and sums of records alone: no means, no proportions, no people, no maps",
+            "baselines answer counts and sums of records only: no means, no proportions, no people, no maps",
             hints=["dx.count, dx.table, dx.sum_of, or rows of numbers"],
         )
     rows = read_only(np.asarray(workload.dense(), dtype=np.int64))
     if not rows.any():
-        raise QueryError("no record counts in any row: there is nothing to ask")
+        raise QueryError("all queries are zero")
     return Given(workload, rows, listed, kept)
 
 
@@ -114,7 +114,7 @@ def _metric(metric: object, cells: int) -> Metric:
     return metric
 
 
-# -- What the baselines have in common ---------------------------------------------------------------------------------
+# -- The base class ----------------------------------------------------------------------------------------------------
 
 
 LARGEST_SCALE = 2.0**52
@@ -125,8 +125,8 @@ LARGEST_SCALE = 2.0**52
 class Baseline(ABC):
     """A mechanism to compare with: certified noise, and its error with the bias.
 
-    `scale` is the noise of every answer in the queries' units, `printed` what the authors' formula would give, and
-    `parts` the part f_i of a record of each cell that counts, exactly.
+    `scale` is the noise scale of every answer in the queries' units, `printed` the scale of the authors' formula, and
+    `parts` are the exact fractions f_i that are counted of each possible record.
 
     >>> import dxprivacy as dx
     >>> found = dx.baselines.stretching([[1, 1, 1]], ["0.1", 1, 1])
@@ -142,41 +142,41 @@ class Baseline(ABC):
 
     @property
     def metric(self) -> Metric:
-        """What it keeps."""
+        """The metric that the mechanism keeps."""
         return self.given.metric
 
     @property
     @abstractmethod
     def cost(self) -> PseudoMetric:
-        """What a release loses, pair by pair: never less than it does."""
+        """An upper bound on the privacy loss of a release, for each pair."""
 
     @property
     @abstractmethod
     def scales(self) -> tuple[float, ...]:
-        """The scale of the noise of every row, on the grid that it is drawn on."""
+        """The noise scale of every row, in steps of its noise grid."""
 
     @property
     @abstractmethod
     def units(self) -> tuple[Fraction, ...]:
-        """What a step of that grid means, per row."""
+        """The step of each row's noise grid."""
 
     @property
     @abstractmethod
     def varies(self) -> Floats:
-        """The variance of how much a record of each cell counts."""
+        """The variance of the counted fraction, for each possible record."""
 
     @abstractmethod
     def noisy_rows(self, histogram: Histogram, noise: Noise) -> Ints:
-        """The noisy whole numbers of a release, under the certificate."""
+        """Return the noisy integers of a release, after checking the certificate."""
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The proof that these very scales keep the metric; computed from them, never carried along to others."""
+        """The proof that these scales keep the metric; always computed from the scales themselves."""
         bound = max_ratio(self.cost, self.metric)
         return Certificate(bound.upper, bound.witness, bound.rule, self.metric.digest)
 
     def release(self, counts: Any, *, noise: Noise | None = None) -> Floats:
-        """Noisy answers from one count for each cell, in the queries' units.  Each call spends again."""
+        """Return noisy answers in the queries' units, from one count per possible record; each call spends again."""
         histogram = counts if isinstance(counts, Histogram) else Histogram.of(self.metric.universe, counts)
         if histogram.universe != self.metric.universe:
             raise UsageError("the histogram is over other records than the metric")
@@ -184,20 +184,20 @@ class Baseline(ABC):
         return np.array([float(z * unit) for z, unit in zip(rows.tolist(), self.units, strict=True)])
 
     def bias(self, reference: Any) -> Floats:
-        """The expected answers less the true ones, if the data were `reference`: a supposition, not the data."""
+        """Return the expected answers minus the true ones, for a public guess `reference` of the data."""
         return np.asarray(self._asked @ (self._supposed(reference) * (self._parts - 1)))
 
     def variance(self, reference: Any) -> Floats:
-        """How far answers spread around their own mean: noise, and what is kept at random."""
+        """Return the variance of each answer, from noise and sampling, for a public guess `reference` of the data."""
         return np.asarray(self._asked**2 @ (self._supposed(reference) * self.varies)) + self._noise
 
     def rmse(self, reference: Any) -> Floats:
-        """The root mean square error of each answer, bias and all, if the data were `reference`."""
+        """Return the root mean squared error of each answer, bias included, for a public guess of the data."""
         rounding = float(self._supposed(reference).sum()) * self._rounding
         return np.asarray(np.sqrt((np.abs(self.bias(reference)) + rounding) ** 2 + self.variance(reference)))
 
     def worst_rmse(self, records: int) -> Floats:
-        """The largest root mean square error of each answer over all data sets of so many records."""
+        """Return the largest root mean squared error of each answer over all data sets with this many records."""
         if not is_whole(records) or records < 0:
             raise UsageError("the number of records is a whole number", hints=["worst_rmse(10_000)"])
         moved = np.abs(self._asked * (self._parts - 1)) + self._rounding[:, None]
@@ -220,7 +220,7 @@ class Baseline(ABC):
 
     @cached_property
     def _rounding(self) -> Floats:
-        """By how much a record's number was rounded to fit the grid, at most."""
+        """The largest rounding error of a record's number on the grid, per row."""
         blocks = self.given.workload.blocks
         return np.array([float(block.bias) for block in blocks for _ in range(block.rows)])
 
@@ -235,9 +235,10 @@ class Baseline(ABC):
 
 
 def least_scale(printed: Fraction, budget: Fraction, used: Callable[[Fraction], Exact], *, steps: int = 50) -> Fraction:
-    """The least scale, to a part in 10^12, at which no more than the budget is used; `used` falls as the scale rises.
+    """Return the least scale that uses at most the budget, to one part in 10^12 (bisection).
 
-    It is at most the printed one wherever that is enough, and exactly that where nothing less was found.
+    `used` must decrease in the scale.  The result is at most the printed scale whenever that is enough, and equal to it
+    if no smaller scale was found.
     """
     if used(printed) == 0:
         return printed
@@ -249,7 +250,7 @@ def least_scale(printed: Fraction, budget: Fraction, used: Callable[[Fraction], 
     else:
         raise NotCertified("no scale could be certified", hints=["the metric is too strict for this"])
     if low == high:
-        for _ in range(30):  # beyond 2^30 times less noise nothing is gained
+        for _ in range(30):  # noise below 2^-30 of the printed scale is negligible
             low = low / 2
             if used(low) > budget:
                 break
@@ -263,7 +264,7 @@ def least_scale(printed: Fraction, budget: Fraction, used: Callable[[Fraction], 
 
 
 def used_by(cost: PseudoMetric, given: Given) -> Exact:
-    """The largest part of the metric that a cost takes; what it calls identical must not be told apart."""
+    """Return the largest ratio of a cost to the metric; raise SeparatesIdentical if it is infinite."""
     bound = max_ratio(cost, given.metric)
     if bound.upper == math.inf:
         raise separates(given.workload, given.metric, bound.witness)

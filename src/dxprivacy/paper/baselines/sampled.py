@@ -1,15 +1,15 @@
-"""Sampling (Jorgensen, Yu and Cormode 2015): records are kept at random by their budgets, then standard DP of budget t.
+"""Sampling (Jorgensen, Yu and Cormode 2015): keep records at random by their budgets, then apply standard DP with ε t.
 
-A record of value i is kept with probability pi_i = (e^eps_i - 1) / (e^t - 1), at most 1, and what was kept gets Laplace
-noise of scale S / t, S = max_i ||Q_i||_1.  Adding or removing i then loses ln(1 + pi_i (e^t - 1)) = min(eps_i, t), and
-replacing i by j at most eps_i + eps_j: it keeps `per_element(budgets)`.  What is certified is the sharper loss of
-`KeptLoss`, and the scale used is the least one at which that keeps the metric.
+A record of value i is kept with probability pi_i = (e^eps_i - 1) / (e^t - 1), at most 1.  The answers on the kept
+records get Laplace noise of scale S / t, S = max_i ||Q_i||_1.  The loss of adding or removing i is then
+ln(1 + pi_i (e^t - 1)) = min(eps_i, t), that of replacing i by j at most eps_i + eps_j: it keeps `per_element(budgets)`.
+The certificate uses the sharper loss of `KeptLoss`, and the scale is the least one at which that keeps the metric.
 
-*Whose budget?*  Here budgets belong to values: whoever replaces i by j changes the probability of being kept, too.  In
-the authors' setting they belong to people and are public.  That is a universe of (group, value) with the group public,
-`d = inf` between groups and eps_g inside: give that as `metric`, with the budgets of the groups.
+Budgets belong to values here: replacing i by j also changes the probability that the record is kept.  In the authors'
+setting they belong to people and are public.  To model that, use a universe of (group, value) with a public group,
+`d = inf` between groups and eps_g inside a group: pass it as `metric`, with the budgets of the groups.
 
-On the grid: probabilities are whole numbers over 2^62, rounded down; each record draws its own bits, exactly.
+Probabilities are integers over 2^62, rounded down; each record draws its own random bits, exactly.
 """
 
 import math
@@ -37,7 +37,7 @@ from dxprivacy.universe.universe import Universe
 
 # -- The loss of sampling, pair by pair: records are kept at random, then Laplace noise is added -----------------------
 # A record of value i is kept with probability pi_i; rows A get discrete Laplace noise of scales s_k.  Write a_i = sum_k
-# |A_ki| / s_k for what a record counts against the noise, and b for sum_k |A_ki - A_kj| / s_k.
+# |A_ki| / s_k for the weight of a record relative to the noise, and b for sum_k |A_ki - A_kj| / s_k.
 #
 # *Theorem.*  Replacing i by j changes the probability of any outcome by a factor of at most the largest of
 #
@@ -48,22 +48,22 @@ from dxprivacy.universe.universe import Universe
 # without the record, with i and with j: triangle inequality, u <= a_i, v >= -a_j and u - v <= b.  The ratio is the one
 # above; it rises with u and falls with v, so that it is largest on the edge u - v = b between its two ends (b <= a_i +
 # a_j), where as a function of e^v it is a quotient of two linear functions, hence monotone: largest at an end. The
-# first end decides where e^b >= (odds of pi_j) / (odds of pi_i), so wherever pi_i >= pi_j.  The outcome z = A_i of a
-# data set of that record alone attains it; z = 0 attains the second where A_i lies between 0 and A_j in every row.  So
-# for one row of numbers >= 0 with the same or larger numbers for larger pi nothing is given away.
+# first end decides if e^b >= (odds of pi_j) / (odds of pi_i), so whenever pi_i >= pi_j.  The outcome z = A_i of a data
+# set of that record alone attains it; z = 0 attains the second if A_i lies between 0 and A_j in every row.  So the
+# bound is tight for one row of numbers >= 0 that do not decrease with pi.
 #
 # With `absent` for j it is 1 + pi_i (e^(a_i) - 1): with a_i <= t and pi_i = (e^eps_i - 1) / (e^t - 1), e^eps_i.
 #
-# Irrational, so rounded up: `exact` is the least float64 above an upper bound from 60 decimal places.
+# These numbers are irrational: `exact` is the least float64 above an upper bound with 60 decimal places.
 
 
-MOST_LOSS = 500  # of one record against the noise: beyond it floats of e^a end
+MOST_LOSS = 500  # largest a_i: e^a must stay within the range of floats
 _PLACES = 60
 _BLOCK = 1 << 20  # entries of rows for a block of pairs
 
 
 class KeptLoss:
-    """What sampling and noise together may tell about any two records; not below the truth.
+    """The privacy loss of sampling and noise together for two records, rounded up.
 
     >>> from dxprivacy import metrics
     >>> half = np.array([1 << 61, 1 << 62])  # kept with probability 1/2 and 1
@@ -73,9 +73,9 @@ class KeptLoss:
     """
 
     error: ClassVar[float] = 2.0**-20
-    slack: ClassVar[Fraction] = Fraction(0)  # it is added already
+    slack: ClassVar[Fraction] = Fraction(0)  # `exact` is already an upper bound
     terms: ClassVar[Terms] = ()
-    alternatives: ClassVar[None] = None  # nothing is known of it but its values: all generators count
+    alternatives: ClassVar[None] = None  # no known structure: all generating pairs are searched
 
     def __init__(self, universe: Universe, rows: Ints, scales: tuple[float, ...], chances: Ints) -> None:
         self._universe, self._rows, self._chances = universe, rows, read_only(chances.copy())
@@ -83,26 +83,26 @@ class KeptLoss:
         self._weights: Floats = 1.0 / np.array(scales)
         self._against: Floats = self._weights @ np.abs(rows)
         if float(self._against.max()) > MOST_LOSS:
-            raise TooLarge(f"a record would be told by more than ε {MOST_LOSS}", hints=["smaller budgets"])
+            raise TooLarge(f"the loss of a kept record would exceed ε {MOST_LOSS}", hints=["smaller budgets"])
 
     @property
     def universe(self) -> Universe:
-        """The records it speaks about."""
+        """The universe of the possible records."""
         return self._universe
 
     @cached_property
     def _alike(self) -> Ints:
-        """Numbers for cells, the same for those that count alike in every row and are kept alike."""
+        """A class number for each possible record: equal for equal columns and probabilities."""
         columns = np.vstack([self._rows, self._chances[None, :]])
         return np.unique(columns, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
     def keys(self, i: Ints, j: Ints) -> Ints:
-        """Which two kinds of cells."""
+        """Return the pair of class numbers of each pair of records."""
         a, b = self._alike[i], self._alike[j]
         return np.column_stack([np.minimum(a, b), np.maximum(a, b)])
 
     def pairwise(self, i: Ints, j: Ints) -> Floats:
-        """Approximate losses; where differences of floats would lose too many digits, those that count."""
+        """Return approximate losses; exact ones if a difference of floats would lose too many digits."""
         out = np.empty(len(i))
         step = max(1, _BLOCK // len(self._rows))
         for at in range(0, len(i), step):
@@ -120,30 +120,30 @@ class KeptLoss:
                 size = np.maximum(size, np.abs(top) + np.abs(bottom))
         same = self._alike[i] == self._alike[j]
         best[same] = 0.0
-        # Each logarithm is off by a relative 2^-50 (rows + 8) (1 + a): a difference must not be much smaller than that.
+        # Each logarithm has a relative error of 2^-50 (rows + 8) (1 + a): smaller differences are computed exactly.
         off = 2.0**-48 * (len(self._rows) + 8) * (1 + float(self._against.max()))
         for k in np.flatnonzero(~same & (best * self.error < off * size)).tolist():
             best[k] = float(self.exact(int(i[k]), int(j[k])))
         return best
 
     def exact(self, i: int, j: int) -> Exact:
-        """Not below the loss of one pair, by less than one part in 2^52."""
+        """Return an upper bound on the loss of one pair, within one part in 2^52."""
         if self._alike[i] == self._alike[j]:
             return Fraction(0)
         ratio = max(_largest(*self._numbers(x, y)) for x, y in ((i, j), (j, i)))
         return Fraction(round_up(_log_up(ratio))) if ratio > 1 else Fraction(0)
 
     def _numbers(self, x: int, y: int) -> tuple[Fraction, Fraction, Fraction, Fraction, Fraction]:
-        """Both probabilities, a of both, and b."""
-        columns = [[int(a) for a in self._rows[:, cell]] for cell in (x, y)]
+        """Return the probabilities of both records, their weights a, and b."""
+        columns = [[int(a) for a in self._rows[:, record]] for record in (x, y)]
         a, other = (sum((abs(q) / s for q, s in zip(c, self._scales, strict=True)), Fraction(0)) for c in columns)
         b = sum((abs(q - r) / s for q, r, s in zip(*columns, self._scales, strict=True)), Fraction(0))
-        kept, others = (Fraction(int(self._chances[cell]), 1 << BITS) for cell in (x, y))
+        kept, others = (Fraction(int(self._chances[record]), 1 << BITS) for record in (x, y))
         return kept, others, a, other, b
 
 
 def _log_mixed(p: Floats, left: Floats, x: Floats) -> Floats:
-    """ln(left + p e^x), left = 1 - p: near 0 by what it differs from 1, and far from it without ever reaching ln 0."""
+    """Return ln(left + p e^x), left = 1 - p: by log1p if the argument is near 1, otherwise by logaddexp."""
     moved = p * np.expm1(x)
     far = moved < -0.5
     with np.errstate(divide="ignore"):
@@ -152,13 +152,13 @@ def _log_mixed(p: Floats, left: Floats, x: Floats) -> Floats:
 
 
 def _largest(p: Fraction, other: Fraction, a: Fraction, a_other: Fraction, b: Fraction) -> Fraction:
-    """Not below the larger of the two ends."""
+    """Return an upper bound on the larger ratio of the theorem's two ends."""
     ends = ((a, a - b), (b - a_other, -a_other))
     return max((1 - p + p * exp_up(u)) / (1 - other + other * exp_down(v)) for u, v in ends)
 
 
 def exp_up(x: Fraction) -> Fraction:
-    """Not below e^x.
+    """Return an upper bound on e^x.
 
     >>> float(exp_up(Fraction(1))), exp_up(Fraction(0))
     (2.718281828459045, Fraction(1, 1))
@@ -167,7 +167,7 @@ def exp_up(x: Fraction) -> Fraction:
 
 
 def exp_down(x: Fraction) -> Fraction:
-    """Not above e^x."""
+    """Return a lower bound on e^x."""
     return _bounds(x)[0]
 
 
@@ -182,7 +182,7 @@ def _bounds(x: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def _log_up(ratio: Fraction) -> Fraction:
-    """Not below ln(ratio), ratio > 1: quotient and logarithm are right to 60 places, and some of them are given up."""
+    """Return an upper bound on ln(ratio), ratio > 1: computed to 60 places, and raised by more than their error."""
     up = Context(prec=_PLACES, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
     near = Context(prec=_PLACES, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
     log = near.ln(up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
@@ -192,7 +192,7 @@ def _log_up(ratio: Fraction) -> Fraction:
 # -- Sampling (Jorgensen, Yu and Cormode 2015) -------------------------------------------------------------------------
 
 
-_MOST_RECORDS = 1 << 30  # each is drawn for by itself
+_MOST_RECORDS = 1 << 30  # each record is sampled separately
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -209,7 +209,7 @@ class Sampled(Baseline):
 
     @cached_property
     def cost(self) -> KeptLoss:
-        """That of `KeptLoss`, for these probabilities and scales."""
+        """The loss `KeptLoss` for these probabilities and scales."""
         return KeptLoss(self.metric.universe, self.given.rows, self.scales, self._chances)
 
     @cached_property
@@ -222,7 +222,7 @@ class Sampled(Baseline):
 
     @cached_property
     def varies(self) -> Floats:
-        """Of a coin."""
+        """The variance p (1 - p) of a Bernoulli variable, for each possible record."""
         return np.array([float(p * (1 - p)) for p in self.parts])
 
     @cached_property
@@ -232,7 +232,7 @@ class Sampled(Baseline):
     def noisy_rows(self, histogram: Histogram, noise: Noise) -> Ints:
         self.certificate.require(at_most=self.budget)  # the theorem of `KeptLoss`, for these scales and probabilities
         if histogram.public_records > _MOST_RECORDS:
-            raise TooLarge(f"{histogram.public_records:,} records are too many to draw for each", where="release")
+            raise TooLarge(f"{histogram.public_records:,} records are too many to sample one by one", where="release")
         self._require_room(histogram, self.given.workload.largest)
         sample = Histogram.of(histogram.universe, kept(histogram.counts, self._chances, noise.entropy))
         return noise.laplace(np.array(self.scales)) + self.given.workload.answer(sample)
@@ -246,11 +246,11 @@ def sampling(
     metric: Metric | None = None,
     budget: object = "100%",
 ) -> Sampled:
-    """Sampling for linear queries: a record of value i is kept with probability (e^eps_i - 1) / (e^t - 1).
+    """Plan sampling for linear queries: a record of value i is kept with probability (e^eps_i - 1) / (e^t - 1).
 
-    `budgets` has one number for each cell; `threshold` is t, the largest finite budget unless given (the authors also
-    try their mean).  It keeps eps_i + eps_j (`per_element`); with another `metric` the same probabilities get the
-    least noise that keeps that one.
+    `budgets` has one number for each possible record; `threshold` is t, by default the largest finite budget (the
+    authors also use the mean).  It keeps eps_i + eps_j (`per_element`); with another `metric`, the same probabilities
+    get the least noise that keeps that metric.
 
     >>> found = sampling([[1, 1, 0]], ["0.1", 1, 1])
     >>> [round(float(p), 4) for p in found.parts], round(float(found.scale), 4)
@@ -291,10 +291,10 @@ def _threshold(threshold: Any, given: Given) -> Fraction:
 
 
 def _chance(epsilon: Exact, t: Fraction) -> int:
-    """(e^eps - 1) / (e^t - 1) in parts of 2^62, rounded down; all for budgets of t and more."""
+    """Return (e^eps - 1) / (e^t - 1) in units of 2^-62, rounded down; 1 for budgets of at least t."""
     if epsilon >= t:
         return 1 << BITS
     e = Fraction(epsilon)
-    # Divided by e^t on both sides, which no budget makes large: e^(eps - t) (1 - e^-eps) / (1 - e^-t).
+    # Numerator and denominator are divided by e^t to avoid large numbers: e^(eps - t) (1 - e^-eps) / (1 - e^-t).
     part = exp_down(e - t) * (1 - exp_up(-e)) / (1 - exp_down(-t))
     return max(0, math.floor(part * (1 << BITS)))

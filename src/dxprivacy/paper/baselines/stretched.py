@@ -1,13 +1,13 @@
-"""Stretching (Alaggan, Gambs and Kermarrec 2015): what a record counts is shrunk by its own weight, then standard DP.
+"""Stretching (Alaggan, Gambs and Kermarrec 2015): multiply each record by its own weight, then apply standard DP.
 
 A record of value i counts w_i q_i instead of q_i, w_i = eps_i / max eps, and all answers get Laplace noise of one scale
 c.  With c = S / max eps, S = max_i ||Q_i||_1, adding or removing i changes the answers by w_i ||Q_i||_1 <= eps_i c, and
 replacing i by j by at most (eps_i + eps_j) c: it keeps `per_element(budgets)`, and the histogram attains that on every
-pair.  For one count of ones the largest loss is max(eps_i, eps_j), so that less noise is enough: the scale used is the
-least one that is certified.
+pair.  For one count of ones the largest loss is max(eps_i, eps_j), so less noise is enough: the scale used is the least
+one that is certified.
 
-On the grid: weights are whole numbers over a common denominator, exactly where budgets have one below 2^20, otherwise
-rounded down; the certificate is computed from the rounded rows.
+Weights are integers over a common denominator: exact if the budgets have one below 2^20, otherwise rounded down.  The
+certificate is computed from the rounded rows.
 """
 
 import math
@@ -49,7 +49,7 @@ class Stretched(Baseline):
 
     @cached_property
     def cost(self) -> LaplaceCost:
-        """That of Laplace noise on the stretched rows, exactly."""
+        """The exact loss of Laplace noise on the stretched rows."""
         return LaplaceCost(self.counted, self.scales)
 
     @cached_property
@@ -62,7 +62,7 @@ class Stretched(Baseline):
 
     @property
     def varies(self) -> Floats:
-        """Nothing is kept at random."""
+        """Zero: stretching has no random sampling."""
         return np.zeros(len(self.parts))
 
     def noisy_rows(self, histogram: Histogram, noise: Noise) -> Ints:
@@ -74,10 +74,10 @@ class Stretched(Baseline):
 def stretching(
     queries: Any, budgets: Iterable[Any], *, metric: Metric | None = None, budget: object = "100%"
 ) -> Stretched:
-    """Stretching for linear queries: a record of value i counts by eps_i / max eps, and noise is that of standard DP.
+    """Plan stretching for linear queries: a record of value i has the weight eps_i / max eps.
 
-    `budgets` has one number for each cell; a public one (infinite) counts in full.  It keeps eps_i + eps_j
-    (`per_element`); with another `metric` the same rows get the least noise that keeps that one.
+    `budgets` has one number for each possible record; a record with an infinite one (public) has weight 1.  It keeps
+    eps_i + eps_j (`per_element`); with another `metric`, the same rows get the least noise that keeps that metric.
 
     >>> found = stretching([[1, 1, 0]], ["0.1", 1, 1])
     >>> [str(w) for w in found.parts], float(found.scale), found.certificate.ratio <= 1
@@ -92,10 +92,10 @@ def stretching(
     counted = stack([block.on(given.metric.universe) for block in blocks])
     printed = given.reach / given.top
     one = LaplaceCost(counted, [round_up(printed / unit) for unit in counted.units])
-    # Where nothing is told apart nothing is lost at any scale, and the printed one is as good as others.
+    # If the stretched rows separate no records, the loss is 0 at any scale: use the printed one.
     scale = printed * max(Fraction(used_by(one, given)) / granted, Fraction(0)) or printed
     parts = tuple(Fraction(w, denominator) for w in weights.tolist())
-    for _ in range(64):  # scales round up to floats on the grid: at most some units in the last place are missing
+    for _ in range(64):  # scales on the grid are rounded to floats: the first scale may be some ulps too small
         found = Stretched(given=given, budget=granted, scale=scale, printed=printed, parts=parts, counted=counted)
         if max(found.scales) >= LARGEST_SCALE:
             raise NotCertified("the noise would be larger than any answer", hints=["the metric is too strict for this"])
@@ -106,7 +106,7 @@ def stretching(
 
 
 def _weights(given: Given) -> tuple[Ints, int]:
-    """Whole numbers w and a denominator: w / denominator is eps_i / max eps, or just below it."""
+    """Return integers w and a denominator with w / denominator <= eps_i / max eps, equal if the budgets allow it."""
     finite = [e if e == math.inf else Fraction(e) for e in given.budgets]
     tick = common_tick([Fraction(e) for e in finite if e != math.inf])
     room = _LARGEST_ENTRY // int(np.abs(given.rows).max())

@@ -67,7 +67,7 @@ def test_the_title_names_the_most_used_pair():
     cost = spent(metric, ("count where age=65..99", 25.0))
     picture = used_picture(cost, metric)
     assert picture.title == "Most used: age 64 – age 65, 40 % of ε 0.1"
-    assert "Nothing was asked about sex, kids: all is left there" in picture.subtitle
+    assert "No query about sex, kids: unused" in picture.subtitle
     assert "kids" not in texts(picture)
 
 
@@ -135,7 +135,7 @@ def test_metrics_without_attributes_are_drawn_over_whole_records():
     metric = metric_of(HEAD + SEX + KIDS + '[combine]\nhow = "max"\n')
     cost = spent(metric, ("count by sex, kids", 9.0))
     picture = used_picture(cost, metric)
-    assert "ε that the policy allows the two (log)" in picture.text
+    assert "ε of the pair in the policy (log)" in picture.text
     worst = max(numbers(picture, "worst"))
     n = metric.universe.size
     u, v = np.triu_indices(n, 1)

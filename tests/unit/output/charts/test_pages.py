@@ -71,7 +71,7 @@ def test_a_page_about_a_policy_holds_its_picture_its_pairs_and_its_text(policy):
     for part in (
         "Guarantee",
         "Who is protected from what",
-        "To look at twice",
+        "Warnings",
         "tightened",
         policy.digest,
         "&lt;x&gt;",
@@ -90,7 +90,7 @@ def test_a_page_about_a_plan_holds_the_whole_outline(policy):
     spent = SumCost(policy.universe, [before.cost])
     made = plan_page(plan, policy=policy, spent=spent, ledger="<l>.db", command="dxp plan")
     assert "<script" not in made
-    order = ["Errors", "What would meet", "Guarantee", "Why not better", "What one pays", "Budget before and after"]
+    order = ["Errors", "What would meet", "Guarantee", "Why not better", "Trade-off against", "Budget before and after"]
     order += ["The policy", "How to"]
     places = [made.index(f"<h2>{part}") for part in order]
     assert places == sorted(places)
@@ -107,7 +107,7 @@ def test_a_page_about_a_plan_holds_the_whole_outline(policy):
 def test_three_pairs_say_why_each_once(policy):
     plan = dx.plan(["count by age", "count by sex"], policy.metric, method="optimal")
     made = plan_page(plan)
-    why = made[made.index("<h2>Why not better") : made.index("<h2>What one pays")]
+    why = made[made.index("<h2>Why not better") : made.index("<h2>Trade-off against")]
     told = re.findall("<li>(.*?)</li>", why)
     assert 1 <= len(told) <= 3
     assert len(set(told)) == len(told)

@@ -87,7 +87,7 @@ def test_other_endings_are_refused(path, tmp_path):
 
 @pytest.mark.parametrize("path", [None, 3, ["x.png"]])
 def test_what_is_no_name_is_refused(path):
-    with pytest.raises(UsageError, match="saved under a name"):
+    with pytest.raises(UsageError, match="must be a file name"):
         PICTURE.save(path)
 
 

@@ -58,14 +58,14 @@ def test_the_errors_drawn_are_those_of_the_plan():
 
 def test_the_title_says_how_many_targets_are_reached():
     plan = dx.plan(["count by sex within 1", "mean age within 60 years"], policy(AGE_AND_SEX), n_records=500)
-    assert dx.plots.plan(plan).title.startswith("1 of 3 answers reach what was asked; hardest: M")
+    assert dx.plots.plan(plan).title.startswith("1 of 3 answers reach the target; hardest: M")
     easy = dx.plan(["count by sex within 1000"], policy(AGE_AND_SEX))
-    assert dx.plots.plan(easy).title == "All 2 answers reach what was asked"
+    assert dx.plots.plan(easy).title == "All 2 answers reach the target"
 
 
 def test_without_a_target_no_target_is_drawn():
     picture = dx.plots.plan(dx.plan(["count by sex"], policy(AGE_AND_SEX)))
-    assert "asked" not in picture.text
+    assert "target" not in picture.text
 
 
 def test_an_answer_without_noise_is_named_so_and_not_put_on_the_log_axis():
@@ -181,7 +181,7 @@ def test_where_records_may_be_absent_presence_has_a_panel():
 def test_an_attribute_with_too_many_pairs_is_sampled_and_says_so():
     plan = dx.plan([np.arange(3_000) % 2], dx.metrics.line(3_000, 1))
     picture = dx.plots.trade(plan)
-    assert "pairs looked at, not of all" in picture.subtitle
+    assert "sampled pairs, not of all" in picture.subtitle
     assert len(picture.text) < 30_000
 
 
@@ -194,7 +194,7 @@ def test_nothing_is_drawn_above_what_the_certificate_allows_where_contexts_are_t
     assert all(q.used <= q.policy * (1 + 1e-9) for p in found for q in p.points)
     for point in (q for p in found if p.bounded for q in p.points):
         assert point.used >= float(plan.cost.exact(*point.pair)) * (1 - 1e-9)
-    assert "certificate allows at most" in dx.plots.trade(plan).subtitle
+    assert "bound of its certificate" in dx.plots.trade(plan).subtitle
 
 
 def test_what_has_no_place_on_the_axis_is_said_to_be_left_out():

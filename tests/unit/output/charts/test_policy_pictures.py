@@ -1,6 +1,7 @@
 """Pictures of policies: every policy can be drawn, large ones soon, and a cell shows the worst of its pairs."""
 
 import math
+import re
 import time
 
 import numpy as np
@@ -223,6 +224,12 @@ def test_thresholds_have_rings_too_and_graphs_have_shades(places):
     blowfish = dx.plots.policy(places('metric = "blowfish"\nthreshold = "100 km"\n'))
     assert "Shades: ε from" in blowfish.subtitle
     assert "ring" not in blowfish.title
+    assert spots(blowfish) & spots(dx.plots.policy(smooth))  # both lie on the Earth
+
+
+def spots(picture):
+    """Where places are drawn."""
+    return set(re.findall(r'"x": ?([\d.-]+), ?"y": ?([\d.-]+)', picture.text))
 
 
 def test_the_rings_can_be_drawn_around_a_place(places):

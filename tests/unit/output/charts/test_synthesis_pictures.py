@@ -24,7 +24,7 @@ def test_bars_are_what_was_released_and_dots_what_the_records_say():
     assert set(numbers(drawn, "hi")) == {45.0, 65.0}
     assert set(numbers(drawn, "s")) == {41.0, 77.0}
     assert drawn.title == "1 of 2 synthetic answers lie within the released 95 % intervals"
-    assert "open where that lies outside" in drawn.subtitle
+    assert "open if it lies outside" in drawn.subtitle
     assert "77, outside" in texts(drawn)
     assert drawn.to_svg().startswith("<svg")
 
@@ -61,5 +61,5 @@ def test_vague_and_equal_answers_are_drawn_apart():
 def test_what_is_no_report_is_refused():
     with pytest.raises(UsageError, match="a report is needed"):
         dx.plots.synthesis(3)
-    with pytest.raises(UsageError, match="nothing was released"):
+    with pytest.raises(UsageError, match="no released answers"):
         dx.plots.synthesis(Report((ComparedAnswer("M", "count", "", 1.0),), 3))

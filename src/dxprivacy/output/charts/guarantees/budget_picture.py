@@ -1,4 +1,4 @@
-"""`plots.budget`: what a ledger has used of each pair's ε, and so what is left."""
+"""`plots.budget`: the fraction of each pair's ε that a ledger has used."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,9 @@ _LISTED = 6
 
 
 def budget_picture(ledger: Ledger) -> Picture:
-    """What all releases together have used, by attribute and by distance.  Everything in it is public.
+    """Draw the fraction of ε that all releases together have used, by attribute and by distance.
+
+    The picture depends on the policy and the costs in the ledger only, which are public.
 
     >>> import tempfile, pandas, dxprivacy as dx
     >>> policy = dx.Policy.parse('''title = "Survey"
@@ -52,7 +54,7 @@ def budget_picture(ledger: Ledger) -> Picture:
 
 
 def used_picture(spent: SumCost, metric: Metric) -> Picture:
-    """The same for any costs together, such as those of a ledger and of a plan.
+    """Draw the same for any sum of costs, such as those of a ledger and of a plan.
 
     >>> from dxprivacy import metrics
     >>> d = metrics.line(4, 1)
@@ -65,45 +67,45 @@ def used_picture(spent: SumCost, metric: Metric) -> Picture:
     key = USED.key([x for p in panels if not p.banded for x in p.found])
     views = packed([p.panel for p in panels]) or [empty("every pair has all of its ε left", WIDTH)]
     title, reading = _finding(spent, metric, most, panels), _reading(metric, panels, touched)
-    description = "Share of each pair's budget used"
+    description = "Used fraction of each pair's ε"
     return several([*views, key], title, reading, description=description, own_axes=False)
 
 
 def _touched(spent: SumCost, metric: Metric) -> dict[str, bool]:
-    """Which attributes any query so far is about, where attributes can be looked at one by one."""
+    """Return for each attribute whether any query separates its values; empty if the metric has no attributes."""
     if present(metric).axes is None:
         return {}
     axes = {axis for term in spent.terms for axis in term.axes}
-    flat = spent.proportional_loss  # counts of people take a part of every pair, maps of every pair of places
+    flat = spent.proportional_loss  # counts of people use a part of every pair, maps of every pair of places
     return {name: axis in axes or bool(flat.along_axis(axis)) for axis, name in enumerate(metric.universe.names)}
 
 
 def _panels(
     spent: SumCost, metric: Metric, most: dict[str, list[UsedPair]], touched: dict[str, bool]
 ) -> list[UsedPanel]:
-    """One for each attribute where pairs that differ in one of them generate the metric, otherwise one for all."""
+    """Return one panel per attribute if pairs that differ in one attribute generate the metric, otherwise one panel."""
     universe = metric.universe
     axes = along(metric)
     if not spent.costs:
         return []
     if not touched or axes is None:
-        special = [cell for pairs in most.values() for used in pairs for cell in used.pair]
+        special = [record for pairs in most.values() for used in pairs for record in used.pair]
 
-        def label(cell: int) -> str:
-            return short(", ".join(universe.record(cell).values()), 40)
+        def label(record: int) -> str:
+            return short(", ".join(universe.record(record).values()), 40)
 
         return [bands_used(Moves.along(spent, None), metric, None, "whole records", special, label)]
     found: list[UsedPanel] = []
     for axis, (attribute, own) in enumerate(zip(universe.attributes, axes, strict=True)):
         if not touched[attribute.name] or len(found) >= PANELS:
             continue
-        cells = [c for used in most.get(attribute.name, []) for c in used.pair if c != universe.absent]
-        special = universe.along(axis, np.array(cells, dtype=np.int64)).tolist()
+        records = [r for used in most.get(attribute.name, []) for r in used.pair if r != universe.absent]
+        special = universe.along(axis, np.array(records, dtype=np.int64)).tolist()
         found.append(attribute_used(spent, axis, attribute, own, special))
     if isinstance(metric, WithAbsent) and universe.absent is not None:
-        told = presence(spent, universe.absent)
-        fraction = float(max_ratio(spent, metric).upper) if told is None else told[0] / float(metric.radius)
-        found.append(presence_used(min(fraction, 1.0), bounded=told is None))
+        worst = presence(spent, universe.absent)
+        fraction = float(max_ratio(spent, metric).upper) if worst is None else worst[0] / float(metric.radius)
+        found.append(presence_used(min(fraction, 1.0), bounded=worst is None))
     return found
 
 
@@ -112,7 +114,7 @@ def _finding(spent: SumCost, metric: Metric, most: dict[str, list[UsedPair]], pa
     if not spent.costs:
         return "Nothing is used yet"
     if not first:
-        return "Nothing is used: the answers so far tell no two records apart, or only public differences"
+        return "Nothing is used: the answers so far separate no two records, or only public differences"
     if len(panels) == 1 and panels[0].banded and panels[0].complete and len(panels[0].fractions) > 1:
         fractions = panels[0].fractions
         full = int((fractions > 0.99).sum())
@@ -132,26 +134,26 @@ def _reading(metric: Metric, panels: Sequence[UsedPanel], touched: dict[str, boo
     banded = any(p.banded for p in panels)
     if any(not p.banded for p in panels):
         parts.append(
-            "Per cent of ε used, rounded up, by the most used pair that differs only there, whatever the other "
-            "attributes are"
+            "Per cent of ε used, rounded up, of the most used pair that differs in this attribute only, for any "
+            "values of the others"
         )
         if any(p.coarse for p in panels):
-            parts.append("Where values stand together, their most used pair, also within a group")
+            parts.append("Groups of values: their most used pair, also within a group")
         parts.append("Dark: used up")
     if banded:
         parts.append("Bands of distance: light up to the most used pair, then the 99th percentile, dark the median")
         if any(a.has_other for a in metric.universe.attributes):
-            parts.append("Invalid entries (“other”) are at no distance and not in the bands")
-    parts.append("A pair can have less left than its own rest, where every way between the two is used")
+            parts.append("Invalid entries (“other”) have no distance and are not in the bands")
+    parts.append("Less can be left of a pair than shown here, if all paths between the two are used")
     if any(p.bounded for p in panels):
-        parts.append("Some numbers are bounds from above: too many combinations to look at")
+        parts.append("Some numbers are bounds from above: too many combinations to evaluate")
     if not all(p.complete for p in panels):
-        parts.append("Very many values: of the pairs looked at, the most used of all among them")
+        parts.append("Very many values: a sample of pairs, which contains the most used pair of all")
     untouched = [short(name, 16) for name, is_touched in touched.items() if not is_touched]
     if untouched:
         more = f" and {len(untouched) - _LISTED} more" if len(untouched) > _LISTED else ""
-        rest = "all is left there" if metric.universe.absent is None else "what detours over being absent leave is left"
-        parts.append(f"Nothing was asked about {', '.join(untouched[:_LISTED])}{more}: {rest}")
+        rest = "unused" if metric.universe.absent is None else "used only by detours over the absent record"
+        parts.append(f"No query about {', '.join(untouched[:_LISTED])}{more}: {rest}")
     if sum(touched.values()) > PANELS:
         parts.append(f"{PANELS} of {sum(touched.values())} attributes shown")
     return sentences(parts)

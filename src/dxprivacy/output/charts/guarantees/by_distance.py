@@ -1,7 +1,8 @@
-"""`plots.trade`: what is given up and what is gained, against standard DP with the same worst case.
+"""`plots.trade`: which pairs are protected more, and which less, than by standard DP with the same worst-case ε.
 
-The policy, this plan and standard DP against distance.  Where the policy's line crosses standard DP's is the
-headline: pairs closer than that are guaranteed more than standard DP guarantees, pairs beyond it less.
+The picture shows the ε of the policy, of this plan and of standard DP against distance. The title names the distance at
+which the line of the policy crosses that of standard DP: closer pairs are protected more than by standard DP, farther
+pairs less.
 """
 
 import math
@@ -23,11 +24,11 @@ _DECADES = 1e8
 
 
 def trade_picture(plan: Plan) -> Picture:
-    """Policy, plan and standard DP against distance; one panel per attribute.  Nothing is spent.
+    """Draw policy, plan and standard DP against distance, with one panel per attribute. Nothing is spent.
 
     >>> import dxprivacy as dx
     >>> dx.plots.trade(dx.plan([[1, 1, 0, 0]], dx.metrics.line(4, 1)))
-    Picture('No pair is better protected than by standard DP with the same worst case')
+    Picture('No pair is better protected than by standard DP with the same worst-case ε')
     """
     require_plan(plan)
     every = profiles(plan)
@@ -51,15 +52,15 @@ def _view(plan: Plan, profile: Profile, y: LogScale, width: int, *, alone: bool)
     x = LogScale.over([q.x for q in profile.ends], width)
     spot = {
         "x": x.channel(_distance(profile, alone), "x"),
-        "y": y.channel("ε: how far the two can be told apart (log)" if alone else "ε (log)", "y"),
+        "y": y.channel("privacy loss ε of the pair (log)" if alone else "ε (log)", "y"),
     }
-    plain = 0 < worst < math.inf
+    comparable = 0 < worst < math.inf
     line = _policy_line(profile, x)
     layers: list[Spec] = []
-    if plain and profile.below and (under := _under(line, worst)):
+    if comparable and profile.below and (under := _under(line, worst)):
         area = [{"x": a, "y": y.at(b), "y2": y.at(worst)} for a, b in under]
         layers.append(layer(area, mark("area", color=TINT, opacity=0.6), **spot, y2={"field": "y2"}))
-    if plain:
+    if comparable:
         ends = [{"x": end, "y": y.at(worst)} for end in (x.low, x.high)]
         layers.append(layer(ends, mark("line", color=GRAY, strokeDash=[5, 4], strokeWidth=1.8), **spot))
     if line:
@@ -68,12 +69,12 @@ def _view(plan: Plan, profile: Profile, y: LogScale, width: int, *, alone: bool)
     if any(q.used > 0 for q in profile.points):
         used = [_drawn(plan, q, y) for q in profile.points if q.used > 0]
         unused = [_drawn(plan, q, y) for q in profile.points if q.used <= 0]
-        told = pointed_at("pair", "policy allows", "used")
+        tooltip = pointed_at("pair", "policy allows", "used")
         hollow = mark("point", filled=True, fill="white", stroke=INK, size=22, strokeWidth=1.2)
         layers += [
             layer(used, mark("line", color=INK, strokeWidth=1.4), **spot),
-            layer(used, mark("circle", size=22, color=INK, opacity=1), **spot, tooltip=told),
-            *with_values([layer(unused, hollow, **spot, tooltip=told)]),
+            layer(used, mark("circle", size=22, color=INK, opacity=1), **spot, tooltip=tooltip),
+            *with_values([layer(unused, hollow, **spot, tooltip=tooltip)]),
         ]
     layers += _labels(plan, profile, x, y, line, alone=alone)
     drawn = view(width, y.pixels if profile.points or not alone else 40, layers)
@@ -87,7 +88,7 @@ def _drawn(plan: Plan, point: ProfilePoint, y: LogScale) -> Spec:
 
 
 def _policy_line(profile: Profile, x: LogScale) -> list[tuple[float, float]]:
-    """Through real pairs; where the distance is the policy's own ε it is the diagonal."""
+    """Return the policy's line through real pairs; the diagonal if the distance is the policy's own ε."""
     if not profile.points:
         return []
     if not profile.measured:
@@ -97,7 +98,7 @@ def _policy_line(profile: Profile, x: LogScale) -> list[tuple[float, float]]:
 
 
 def _under(line: Sequence[tuple[float, float]], worst: float) -> list[tuple[float, float]]:
-    """The part of the policy's line below standard DP's, with the point where they cross."""
+    """Return the part of the policy's line below that of standard DP, up to their crossing."""
     out: list[tuple[float, float]] = []
     for k, (a, b) in enumerate(line):
         if b < worst:
@@ -105,8 +106,8 @@ def _under(line: Sequence[tuple[float, float]], worst: float) -> list[tuple[floa
             continue
         if out and b > worst:
             a0, b0 = line[k - 1]
-            budget = math.log(worst / b0) / math.log(b / b0)
-            out.append((a0 * (a / a0) ** budget, worst))
+            fraction = math.log(worst / b0) / math.log(b / b0)
+            out.append((a0 * (a / a0) ** fraction, worst))
         break
     return out if len(out) > 1 else []
 
@@ -114,9 +115,9 @@ def _under(line: Sequence[tuple[float, float]], worst: float) -> list[tuple[floa
 def _labels(
     plan: Plan, profile: Profile, x: LogScale, y: LogScale, line: Sequence[tuple[float, float]], *, alone: bool
 ) -> list[Spec]:
-    """What the lines are, on a picture of its own; in one of many only what cannot be drawn."""
+    """Return the labels of the lines; in one of many panels, only notes for lines that cannot be drawn."""
     if not profile.points:
-        text = "public: no limit" if profile.public else "nothing to tell apart"
+        text = "public: no limit" if profile.public else "no pairs to separate"
         return [written(text, 8, 20, color=GRAY)]
     none = all(q.used <= 0 for q in profile.points)
     nothing = written("this plan: 0", x.pixels - 6, y.pixels - 6, color=INK, align="right", baseline="bottom")
@@ -144,10 +145,10 @@ def _labels(
 
 
 def _clear_of(line: Sequence[tuple[float, float]], worst: float, x: LogScale, y: LogScale) -> tuple[float, float]:
-    """Where above the policy's line its label does not meet standard DP's."""
+    """Return a position for the label above the policy's line that does not touch the label of standard DP."""
     found = (0.0, 0.0)
-    for budget in (0.62, 0.48, 0.78, 0.92):
-        at = x.low * (x.high / x.low) ** budget
+    for fraction in (0.62, 0.48, 0.78, 0.92):
+        at = x.low * (x.high / x.low) ** fraction
         found = x.pixel(at), max(y.below_top(_height(line, at)) - 5, 12)
         if not 0 < worst < math.inf or abs(found[1] - 6 - y.below_top(worst)) > 12:
             break
@@ -155,7 +156,7 @@ def _clear_of(line: Sequence[tuple[float, float]], worst: float, x: LogScale, y:
 
 
 def _height(line: Sequence[tuple[float, float]], at: float) -> float:
-    """The line's height somewhere."""
+    # Linear interpolation on log axes.
     for (a, b), (c, d) in pairwise(line):
         if a <= at <= c and c > a:
             return float(b * (d / b) ** (math.log(at / a) / math.log(c / a)))
@@ -173,22 +174,22 @@ def _policy_name(profile: Profile) -> str:
 
 def _distance(profile: Profile, alone: bool) -> str:
     if not profile.measured:
-        return "ε that the policy allows the two (log)"
+        return "ε of the pair in the policy (log)"
     unit = f", {clean(profile.unit)}" if profile.unit else ""
     name = f"{clean(profile.name)}: " if alone and profile.name not in ("", "element", "point") else ""
-    return f"{name}distance between the two{unit} (log)"
+    return f"{name}distance of the pair{unit} (log)"
 
 
 def _finding(plan: Plan, every: Sequence[Profile]) -> str:
     worst = plan.worst_epsilon
     if math.isinf(worst):
-        return "Public differences are told apart without limit; standard DP has nothing like it"
+        return "Public differences have no limit; standard DP has no equivalent"
     if worst == 0:
-        return "Nothing is told apart: these answers are the same for all records"
-    better = "better protected than standard DP with the same worst case"
+        return "No records are separated: these answers are the same for all of them"
+    better = "better protected than by standard DP with the same worst-case ε"
     parts = [text for p in every if (text := _closer(p, worst, alone=len(every) == 1))]
     if not parts:
-        return "No pair is better protected than by standard DP with the same worst case"
+        return "No pair is better protected than by standard DP with the same worst-case ε"
     if len(every) > 1:
         more = f" and {plural(len(parts) - _NAMED, 'other')}" if len(parts) > _NAMED else ""
         return f"B{better[1:]}: {', '.join(parts[:_NAMED])}{more}"
@@ -196,7 +197,7 @@ def _finding(plan: Plan, every: Sequence[Profile]) -> str:
 
 
 def _closer(profile: Profile, worst: float, *, alone: bool) -> str:
-    """Which pairs along an attribute are guaranteed more than standard DP guarantees them; empty if none are."""
+    """Return in words which pairs along an attribute are protected more than by standard DP; empty if none."""
     name = clean(profile.name, 24)
     if not profile.points or not profile.below:
         return ""
@@ -215,27 +216,27 @@ def _closer(profile: Profile, worst: float, *, alone: bool) -> str:
 def _reading(plan: Plan, every: Sequence[Profile], shown: Sequence[Profile]) -> str:
     worst = plan.worst_epsilon
     alone = len(shown) == 1
-    plain = 0 < worst < math.inf
+    comparable = 0 < worst < math.inf
     parts = []
     if not alone:
-        dashed = f" · dashed: standard DP, ε {digits(worst)}" if plain else ""
+        dashed = f" · dashed: standard DP, ε {digits(worst)}" if comparable else ""
         parts.append(f"Blue: the policy · black: this plan, worst pair at each distance{dashed}")
-        parts.append("Pairs alike except in one attribute")
-    if plain and any(p.below for p in shown):
-        parts.append("Left of the crossing the policy guarantees more than standard DP, right of it less")
-    if plain and alone:
+        parts.append("Pairs that differ in one attribute only")
+    if comparable and any(p.below for p in shown):
+        parts.append("Left of the crossing the policy protects more than standard DP, right of it less")
+    if comparable and alone:
         parts.append("The plan is never above either line")
     if any(any(q.used <= 0 for q in p.points) and any(q.used > 0 for q in p.points) for p in shown):
         parts.append("Hollow: 0")
     if any(p.unplaced for p in shown):
-        parts.append("Invalid entries (“other”) are at no distance and not drawn")
+        parts.append("Invalid entries (“other”) have no distance and are not drawn")
     if any(p.public for p in shown):
         parts.append("Public differences, without limit, are not drawn")
     if any(p.bounded for p in shown):
-        parts.append("Where the pairs are too many, the plan is drawn at what its certificate allows at most")
+        parts.append("Where there are too many pairs, the plan is drawn at the bound of its certificate")
     if not all(p.complete or p.bounded for p in shown):
         looked = sum(p.pairs for p in shown)
-        parts.append(f"Worst of the {looked:,} pairs looked at, not of all")
+        parts.append(f"Worst of {looked:,} sampled pairs, not of all")
     if plan.budget != 1:
         parts.append(f"The plan may use {digits(100 * float(plan.budget))} % of the policy")
     if len(shown) < len(every):

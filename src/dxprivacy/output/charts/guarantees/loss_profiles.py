@@ -1,9 +1,9 @@
-"""What a plan guarantees against distance: for each attribute, the worst pair at each distance.
+"""Profiles of a plan: for each attribute, the pair with the largest privacy loss at each distance.
 
-On a sum of attributes the pairs that differ in one attribute generate the metric, so there is one profile per attribute
-(UX, "Large N").  A profile has few points, each a real pair: the worst of its band of distances.  Where an attribute
-has more pairs than can be looked at, the profile says so; where the other attributes multiply beyond measure, the loss
-is bounded by the certificate instead.  Nothing here is ever N x N in the picture.
+On a sum of attributes, the pairs that differ in one attribute generate the metric, so there is one profile per
+attribute. A profile has few points, each a real pair: the one with the largest loss in its band of distances. If an
+attribute has too many pairs, a sample is used and `complete` is False. If the other attributes have too many
+combinations of values, the certificate's bound replaces the losses and `bounded` is True. No picture holds all pairs.
 """
 
 import math
@@ -22,31 +22,31 @@ from dxprivacy.privacy import proportional_loss as parts
 from dxprivacy.privacy.costs import LaplaceCost, SumCost
 from dxprivacy.universe.loss_terms import Term
 
-# -- What a cost tells about moves along one attribute: the loss of two values, in the worst context of the others -----
-# Pairs that differ in one attribute generate a sum of attributes, so these moves are what pictures show.  Contexts that
-# make no difference count once.  Where they multiply beyond measure, each query takes its own worst one: then the
-# numbers are bounds from above, and `bounded` says so.
+# -- The loss of a cost for two values of one attribute, in the worst context of the others ----------------------------
+# Pairs that differ in one attribute generate a sum of attributes, so pictures show these pairs.  A context is a
+# combination of values of the other attributes; contexts with the same losses are evaluated once.  If there are too
+# many, each query is maximized over its own contexts and the maxima are added: an upper bound, marked by `bounded`.
 
 
 PAIRS = 1 << 20
-WORK = 1 << 24  # entries of the workload to look at, for one attribute
+WORK = 1 << 24  # entries of the workload that are evaluated for one attribute
 _CHUNK = 1 << 21
 _CONTEXTS = 1 << 10
-_FEWEST = 500  # pairs, for a picture worth its name
+_FEWEST = 500  # pairs in a useful picture
 
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """Moves along an attribute, or between whole records where `axis` is None."""
+    """Pairs that differ in one attribute, or pairs of whole records if `axis` is None."""
 
     cost: LaplaceCost | SumCost
     axis: int | None
     terms: tuple[Term, ...]
-    contexts: Ints | None  # offsets of the cell; None where they are too many
+    contexts: Ints | None  # offsets that are added to a record's index; None if there are too many
 
     @classmethod
     def along(cls, cost: LaplaceCost | SumCost, axis: int | None) -> "Moves":
-        """With every context that makes a difference."""
+        """Collect the queries that separate values of the attribute, and their contexts."""
         terms = tuple(t for t in cost.terms if axis is None or axis in t.axes)
         contexts: Ints | None = np.zeros(1, dtype=np.int64)
         if axis is not None:
@@ -57,22 +57,22 @@ class Moves:
 
     @property
     def bounded(self) -> bool:
-        """Whether the losses are bounds only."""
+        """Whether the losses are upper bounds."""
         return self.contexts is None
 
     @property
     def budget(self) -> int:
-        """How many pairs can be looked at in reasonable time."""
+        """The number of pairs that can be evaluated in reasonable time."""
         contexts = 1 if self.contexts is None else len(self.contexts)
         return max(_FEWEST, min(PAIRS, WORK // _width(self.terms)) // contexts)
 
     @property
     def stride(self) -> int:
-        """From one value to the next, in cells."""
+        """The step of a record's index from one value to the next."""
         return 1 if self.axis is None else self.cost.universe.strides[self.axis]
 
     def worst(self, u: Ints, v: Ints) -> tuple[Floats, Ints]:
-        """For pairs of values: the loss in the worst context, and that context."""
+        """Return for each pair of values the loss in the worst context, and that context."""
         if self.contexts is None:
             total = np.zeros(len(u))
             for term in self.terms:
@@ -80,10 +80,10 @@ class Moves:
             return total, np.zeros(len(u), dtype=np.int64)
         if not self.terms and self.axis is not None and not self.cost.proportional_loss:
             return np.zeros(len(u)), np.zeros(len(u), dtype=np.int64)
-        return _largest(self.cost, self._cells(u), self._cells(v), self.contexts, _width(self.terms))
+        return _largest(self.cost, self._records(u), self._records(v), self.contexts, _width(self.terms))
 
     def _alone(self, term: Term, u: Ints, v: Ints) -> Floats:
-        """One query in its own worst context; where even these are too many, the most it ever tells."""
+        """Return the losses of one query in its own worst context; its largest loss if there are too many contexts."""
         most, width = float(term.reach()), term.width
         if self.axis is None:
             return np.full(len(u), most)
@@ -91,30 +91,30 @@ class Moves:
         if contexts is None or len(contexts) * width * len(u) > 16 * WORK:
             same = term.moving(self.axis)
             return np.where(same[u] == same[v], 0.0, most)
-        return _largest(term, self._cells(u), self._cells(v), contexts, width)[0]
+        return _largest(term, self._records(u), self._records(v), contexts, width)[0]
 
-    def _cells(self, values: Ints) -> Ints:
+    def _records(self, values: Ints) -> Ints:
         return self.cost.universe.numbered(values) * self.stride
 
 
 def presence(cost: LaplaceCost | SumCost, absent: int) -> tuple[float, int] | None:
-    """The most that a cost tells about whether some record is there at all, and that record; None where too many."""
+    """Return the largest loss between a record and its absence, and the record; None if there are too many."""
     axes = sorted({a for t in cost.terms for a in t.axes})
-    cells = contexts_of(cost.terms, axes, cost.universe, PAIRS // 4)
+    records = contexts_of(cost.terms, axes, cost.universe, PAIRS // 4)
     width = _width(cost.terms)
-    if cells is None or len(cells) * width > 4 * WORK:
+    if records is None or len(records) * width > 4 * WORK:
         return None
     everywhere = np.zeros(1, dtype=np.int64)
-    used, _ = _largest(cost, cells, np.full(len(cells), absent, dtype=cells.dtype), everywhere, width)
+    used, _ = _largest(cost, records, np.full(len(records), absent, dtype=records.dtype), everywhere, width)
     k = int(used.argmax())
-    return float(used[k]), int(cells[k])
+    return float(used[k]), int(records[k])
 
 
 def sample(size: int, budget: int, special: Sequence[int], *, ordered: bool, lags: int) -> tuple[Ints, Ints, bool]:
-    """All pairs of values, or as many as the budget allows; and whether they are all.
+    """Return all pairs of values, or a sample of about `budget` pairs; and whether they are all.
 
-    `special` values are never missed.  Of an ordered attribute a coarse sample would have no neighbors, which are its
-    closest pairs: it gets pairs at many differences.
+    A sample contains the `special` values.  For an ordered attribute it contains pairs at many differences: evenly
+    spaced values alone would leave out neighbors, which are the closest pairs.
     """
     if size * (size - 1) // 2 <= budget:
         u, v = np.triu_indices(size, 1)
@@ -141,19 +141,19 @@ def _width(terms: Sequence[Term]) -> int:
 
 
 def _largest(cost: LaplaceCost | SumCost | Term, i: Ints, j: Ints, contexts: Ints, width: int) -> tuple[Floats, Ints]:
-    """The loss of each pair of cells in its worst context, and that context."""
+    """Return the loss of each pair of records in its worst context, and that context."""
     used, at = np.zeros(len(i)), np.zeros(len(i), dtype=np.int64)
     chunk = max(1, _CHUNK // (width * len(contexts)))
     for start in range(0, len(i), chunk):
         part = slice(start, start + chunk)
-        a, b = ((cells[part, None] + contexts).ravel() for cells in (i, j))
+        a, b = ((records[part, None] + contexts).ravel() for records in (i, j))
         loss = cost.pairwise(a, b).reshape(-1, len(contexts))
         best = loss.argmax(axis=1)
         used[part], at[part] = loss[np.arange(len(best)), best], contexts[best]
     return used, at
 
 
-# -- What a plan guarantees against distance ---------------------------------------------------------------------------
+# -- Profiles of a plan: ε against distance ----------------------------------------------------------------------------
 
 
 PRESENCE = "presence"
@@ -161,7 +161,7 @@ PRESENCE = "presence"
 
 @dataclass(frozen=True)
 class ProfilePoint:
-    """A pair: how far apart, what the policy allows, and what the plan would use of it."""
+    """A pair: its distance, its ε in the policy, and the privacy loss of the plan."""
 
     x: float
     policy: float
@@ -171,28 +171,28 @@ class ProfilePoint:
 
 @dataclass(frozen=True)
 class Profile:
-    """The worst pairs along one attribute by rising distance; `unit` is empty where the distance is the policy's ε."""
+    """The worst pairs along one attribute by increasing distance; `unit` is empty if the distance is the policy's ε."""
 
     name: str
     unit: str
     measured: bool
     points: tuple[ProfilePoint, ...]
-    ends: tuple[ProfilePoint, ...]  # the closest and the farthest pair; none where no distance is positive and finite
-    below: int  # pairs that the policy allows less than the plan's worst case
-    pairs: int  # looked at
-    public: int  # of them without limit
+    ends: tuple[ProfilePoint, ...]  # the closest and the farthest pair; empty if no distance is positive and finite
+    below: int  # pairs whose ε in the policy is below the plan's worst-case ε
+    pairs: int  # number of evaluated pairs
+    public: int  # those of them without a limit
     complete: bool
     bounded: bool
-    unplaced: bool = False  # `other` has no place on the own scale of distances, and is left out
+    unplaced: bool = False  # `other` is left out, because it has no distance in the attribute's unit
 
     @property
     def rate(self) -> float:
-        """What the policy allows per unit of distance, for the shortest one."""
+        """The policy's ε per unit of distance, at the shortest distance."""
         return self.ends[0].policy / self.ends[0].x if self.ends else math.nan
 
 
 def profiles(plan: Plan) -> list[Profile]:
-    """One for each attribute, and one for presence where records may be absent."""
+    """Return one profile per attribute, and one for presence under add-remove neighbors."""
     metric, universe = plan.metric, plan.metric.universe
     axes = along(metric)
     if axes is None:
@@ -205,7 +205,7 @@ def profiles(plan: Plan) -> list[Profile]:
 
 
 def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
-    """Along one attribute, or over whole records where the metric knows no attributes."""
+    """Return the profile along one attribute, or over whole records if the metric has no attributes."""
     universe = plan.metric.universe
     attribute = universe.attributes[axis] if axis is not None else None
     own = ruler(metric, attribute)
@@ -213,7 +213,7 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
     moves = Moves.along(_by_pairs(plan), axis)
     stride, ordered = moves.stride, isinstance(own, Ruler) and own.unit != ""
     u, v, complete = sample(size, moves.budget, _special(plan, stride, size), ordered=ordered, lags=BANDS)
-    each = universe.rows_each  # of people with several rows all may differ so
+    each = universe.rows_each  # all rows of a person may differ like this
     d = metric.pairwise(u, v) * each
     x = own.lengths(u, v) if own else d
     worst = plan.worst_epsilon
@@ -237,7 +237,7 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
         own is not None,
         tuple(point(k) for k in _worst_of_bands(x[usable], used)),
         tuple(point(k) for k in ends),
-        int((d < worst * (1 - 1e-9)).sum()),  # the worst case is rounded up
+        int((d < worst * (1 - 1e-9)).sum()),  # the worst-case ε is rounded up
         len(d),
         int(np.isinf(d).sum()),
         complete,
@@ -247,13 +247,13 @@ def _profile(plan: Plan, metric: Metric, axis: int | None) -> Profile:
 
 
 def _by_pairs(plan: Plan) -> SumCost:
-    """What a plan tells by pairs, without counts of people and maps, which take the same part of every distance."""
+    """Return the part of a plan's cost that is not proportional: all but counts of people and maps."""
     rows = plan.cost.by_pairs
     return SumCost(plan.metric.universe, [] if rows is None else [rows])
 
 
 def _presence(plan: Plan, radius: float, absent: int) -> Profile:
-    """Whether somebody is in the data at all: every different record against its absence."""
+    """Return the profile of presence: every record against its absence."""
     worst = plan.worst_epsilon
     found = presence(_by_pairs(plan), absent)
     if found is None:
@@ -269,17 +269,17 @@ def _presence(plan: Plan, radius: float, absent: int) -> Profile:
 
 
 def _special(plan: Plan, stride: int, size: int) -> list[int]:
-    """Values that must not be missed: those of the tightest, the worst and the closest pair."""
+    """Return the values that every sample must contain: those of the witness, the worst and the closest pair."""
     near = plan.metric.closest
     pairs = [plan.certificate.witness, plan.worst_case[1], near.pair if near else None]
     return [c // stride % size for pair in pairs if pair is not None for c in pair]
 
 
 def _worst_of_bands(x: Floats, used: Floats) -> list[int]:
-    """The worst pair of each distance, or of each band of distances where there are many; by rising distance."""
+    """Return the worst pair of each distance, or of each band if there are many distances; by increasing distance."""
     if not len(x):
         return []
     band = bands(x)
-    order = np.lexsort((-x, used, band))  # the last of each band is its worst; of equals the closest
+    order = np.lexsort((-x, used, band))  # the last of each band is its worst; the closest among equals
     last = np.flatnonzero(np.append(np.diff(band[order]) > 0, True))
     return sorted((int(k) for k in order[last]), key=lambda k: float(x[k]))

@@ -1,4 +1,4 @@
-"""`plots.plan`: how wrong each answer will be, beside both readings of standard DP and the target."""
+"""`plots.plan`: the expected error of each answer, next to both baselines of standard DP and the target."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -41,21 +41,20 @@ from dxprivacy.releases.answer_tables import names
 from dxprivacy.universe.answers import ErrorOf
 from dxprivacy.wording import digits, plural, times
 
-# -- A plan's errors as the rows of a picture: one row for an answer, or for many that share a fate --------------------
-# However many answers a plan has, the rows are few: answers with equal errors are one row, and where that is not
-# enough, all but the hardest become one row with the least, the median and the largest of their errors.  Nothing is
-# averaged.
+# -- A plan's errors as rows of a picture: one row per answer, or per group of answers ---------------------------------
+# A panel has few rows for any number of answers: answers with equal errors share a row. If that is not enough, all but
+# the largest errors share a row with their least, median and largest error.  Nothing is averaged.
 
 
 ROWS = 36
-_ALONE = 24  # so many single answers of a query stand for themselves
-_QUERIES = 6  # more queries with several answers: one row each
+_ALONE = 24  # rows, if there is one panel only
+_QUERIES = 6  # if more queries have several answers, each query gets one row
 PANELS = 10
 
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """95 % half-widths of one answer or several, and those of standard DP; None where there is nothing to compare."""
+    """95 % half-widths of one answer or several, and those of standard DP; None if there is no comparable value."""
 
     label: str
     least: float
@@ -66,13 +65,13 @@ class ErrorRow:
     target: float | None
     least_gain: float
     most_gain: float
-    silent: bool  # no noise: exact, or so much allowed that no noise is to be expected
+    silent: bool  # noise-free, or the expected noise is 0
     count: int = 1
 
 
 @dataclass(frozen=True)
 class ErrorPanel:
-    """Rows on one axis: of one query, or of several that ask for one number each."""
+    """Rows on one axis: of one query, or of several queries for one number each."""
 
     kind: str
     unit: str
@@ -81,7 +80,7 @@ class ErrorPanel:
 
 
 def answer_rows(plan: Plan) -> list[ErrorRow]:
-    """One row for each answer, in the plan's order."""
+    """Return one row for each answer, in the plan's order."""
     strict, loose = (_half_widths(errors) for errors in (plan.baselines.strict, plan.baselines.worst))
     gains = plan.improvement.tolist()
     called = names(plan.workload.answers)
@@ -103,7 +102,7 @@ def answer_rows(plan: Plan) -> list[ErrorRow]:
 
 
 def panels(plan: Plan, rows: Sequence[ErrorRow]) -> list[ErrorPanel]:
-    """The rows of all answers, in panels of few; those of one kind and unit stand together."""
+    """Return panels with few rows for all answers; panels of one kind and unit follow each other."""
     members: dict[int, list[ErrorRow]] = {}
     units: dict[int, str] = {}
     for answer, row in zip(plan.workload.answers, rows, strict=True):
@@ -126,17 +125,17 @@ def panels(plan: Plan, rows: Sequence[ErrorRow]) -> list[ErrorPanel]:
 
 
 def _half_widths(errors: Sequence[ErrorOf | None]) -> list[float | None]:
-    """Of standard DP; None where it has no finite noise, or none at all."""
+    """Return the half-widths of standard DP; None if they are 0 or infinite."""
     return [e.half_width if e is not None and 0 < e.half_width < math.inf else None for e in errors]
 
 
 def _kind(plan: Plan, query: int) -> str:
-    """What the numbers are: sums and means have axes of their own; everything else counts records."""
+    # Sums and means have axes of their own; all other answers count records.
     return plan.queries.queries[query].measure
 
 
 def _fitted(rows: Sequence[ErrorRow], room: int) -> tuple[ErrorRow, ...]:
-    """At most `room` rows, by rising error."""
+    """Return at most `room` rows, by increasing error."""
     ordered = sorted(rows, key=lambda r: r.middle)
     if len(ordered) > room:
         alike: dict[tuple[object, ...], list[ErrorRow]] = {}
@@ -158,7 +157,7 @@ def _several(group: Sequence[ErrorRow], whole: int) -> str:
 
 
 def _together(group: Sequence[ErrorRow], label: str) -> ErrorRow:
-    """One row for several: the median is that of a real answer."""
+    """Merge rows; the median is the error of a real answer."""
     if len(group) == 1:
         return replace(group[0], label=label)
     finite = [r for r in group if math.isfinite(r.least_gain)] or list(group)
@@ -191,12 +190,12 @@ _Text = Callable[[ErrorRow], str]
 
 
 def require_plan(plan: object) -> None:
-    """Our error for anything else."""
+    """Raise a UsageError unless this is a plan."""
     require(plan, Plan, "a plan", hints=["dx.plots.plan(session.plan(…))", "dx.plan(Q, d)"])
 
 
 def plan_picture(plan: Plan) -> Picture:
-    """Error per answer, both baselines and the targets; from public facts, nothing is spent.
+    """Draw the error of each answer, both baselines and the targets. Uses public facts; nothing is spent.
 
     >>> import dxprivacy as dx
     >>> dx.plots.plan(dx.plan([[1, 1, 0, 0]], dx.metrics.line(4, 1)))
@@ -227,7 +226,7 @@ def _numbers(rows: Sequence[ErrorRow]) -> list[float]:
 
 
 def _view(panel: ErrorPanel, log: LogScale, axis_title: str | None, labels: list[Tip], extent: float) -> Spec:
-    """One panel: rows from top to bottom, every mark in its own layer."""
+    """Return one panel: rows from top to bottom, every kind of mark in its own layer."""
     rows = panel.rows
     noisy = [r for r in rows if not r.silent]
     down = in_rows([r.label for r in rows], extent)
@@ -272,7 +271,7 @@ def _silence(row: ErrorRow) -> str:
 
 
 def _gain(row: ErrorRow) -> str:
-    """How much less noise than standard DP at the strictest ε; nothing where there is no such thing."""
+    """Return the noise ratio to standard DP at the strictest ε; empty if there is none."""
     if row.silent or not row.strict or not math.isfinite(row.least_gain):
         return ""
     low, high = times(row.least_gain), times(row.most_gain)
@@ -280,14 +279,14 @@ def _gain(row: ErrorRow) -> str:
 
 
 def _tips(plan: Plan, rows: Sequence[ErrorRow], log: LogScale) -> list[Tip]:
-    """What the marks of the first row are."""
+    """Return the labels of the marks, above the first row."""
     row = next((r for r in rows if r.strict or r.loose or r.target), None)
     if row is None:
         return []
     epsilon = _only_epsilon(plan)
     out = []
     if row.target:
-        out.append(Tip("you asked", log.pixel(row.target), INK))
+        out.append(Tip("target", log.pixel(row.target), INK))
     same = row.loose == row.strict and digits(plan.worst_epsilon) == epsilon
     if row.loose and not same:
         out.append(Tip(f"standard DP, ε {digits(plan.worst_epsilon)}", log.pixel(row.loose), GRAY))
@@ -303,7 +302,7 @@ def _tips(plan: Plan, rows: Sequence[ErrorRow], log: LogScale) -> list[Tip]:
 
 
 def _only_epsilon(plan: Plan) -> str:
-    """The ε of standard DP at the strictest ε, where it is the same for all queries."""
+    """Return the ε of standard DP at the strictest ε if it is the same for all queries, otherwise an empty string."""
     known = {digits(q.epsilon) for q in plan.baselines.queries if math.isfinite(q.epsilon)}
     return known.pop() if len(known) == 1 else ""
 
@@ -320,22 +319,22 @@ def _axis_title(plan: Plan, panel: ErrorPanel) -> str:
 def _finding(rows: Sequence[ErrorRow]) -> str:
     noisy = [r for r in rows if not r.silent]
     if not noisy:
-        return "No noise: the answers are public, alike for all records, or hardly limited by the policy"
+        return "No noise: the answers are public, the same for all records, or hardly limited by the policy"
     asked = [r for r in rows if r.target is not None]
     missed = [r for r in asked if r.target is not None and r.middle > r.target * (1 + 1e-9)]
     if asked and not missed:
         which = "The answer reaches" if len(rows) == 1 else f"All {len(asked):,} answers with a target reach"
         which = f"All {len(rows):,} answers reach" if len(asked) == len(rows) > 1 else which
-        return f"{which} what was asked"
+        return f"{which} the target"
     compared = [r for r in noisy if r.strict and math.isfinite(r.least_gain)]
     if missed:
         worst = max(missed, key=lambda r: r.middle / (r.target or math.inf))
-        of = f"{len(asked) - len(missed):,} of {plural(len(asked), 'answer')} reach what was asked"
+        of = f"{len(asked) - len(missed):,} of {plural(len(asked), 'answer')} reach the target"
         got, wanted = digits(worst.middle), digits(worst.target or 0)
         return f"{of}; hardest: {clean(worst.label, 30)}, ± {got} instead of {wanted}"
     if not compared:
         worst = max(noisy, key=lambda r: r.middle)
-        return f"Errors up to ± {digits(worst.middle)}; no pair limits them that standard DP could be compared by"
+        return f"Errors up to ± {digits(worst.middle)}; no limiting pair, so no comparable standard DP"
     hardest = min(compared, key=lambda r: r.least_gain)
     low, high = hardest.least_gain, max(r.most_gain for r in compared)
     if high < 1.05:
@@ -346,7 +345,7 @@ def _finding(rows: Sequence[ErrorRow]) -> str:
     if low < 0.95:
         more = f"{clean(hardest.label, 30)} gets {times(1 / low)} more"
         return f"Up to {times(high)} less noise than standard DP at the strictest ε; {more}"
-    least = f"least gain: {clean(hardest.label, 30)}"
+    least = f"least for {clean(hardest.label, 30)}"
     return f"{times(low)} to {times(high)} less noise than standard DP at the strictest ε; {least}"
 
 
@@ -356,11 +355,11 @@ def _reading(plan: Plan, shown: Sequence[ErrorPanel], hidden: int) -> str:
     if any(not r.silent for r in rows):
         parts.append("● this plan")
     if any(r.strict for r in rows):
-        parts.append("○ standard DP, as strict as the closest pair that a query tells apart (× more noise)")
+        parts.append("○ standard DP at the strictest ε, that of the closest pair a query separates (× more noise)")
     if any(r.loose for r in rows):
-        parts.append("gray bar: standard DP, our worst case")
+        parts.append("gray bar: standard DP at our worst-case ε")
     if any(r.target for r in rows):
-        parts.append("dark tick: asked")
+        parts.append("dark tick: target")
     text = " · ".join(parts)
     if any(r.most > r.least for r in rows):
         text += ". Rows for several answers: dot at their median, blue bar from least to most"
@@ -371,7 +370,7 @@ def _reading(plan: Plan, shown: Sequence[ErrorPanel], hidden: int) -> str:
     return text or "No noise is needed"
 
 
-# -- `plots.gain`: how much noise is saved, over all answers of a plan ---------------------------
+# -- `plots.gain`: the noise ratio to standard DP, over all answers of a plan ------------------------------------------
 
 
 BINS = 40
@@ -379,18 +378,18 @@ _WIDE, _TALL = 600, 220
 
 
 def gain_picture(plan: Plan) -> Picture:
-    """A histogram of standard DP's noise divided by ours, the least and the most gained named.  Nothing is spent.
+    """Draw a histogram of noise ratios: noise of standard DP divided by ours. Nothing is spent.
 
     >>> import dxprivacy as dx
     >>> dx.plots.gain(dx.plan([[1, 1, 0, 0]], dx.metrics.line(4, 1)))
-    Picture('Noise saved: 1×')
+    Picture('Noise ratio: 1×')
     """
     require_plan(plan)
     rows = answer_rows(plan)
     compared = [r for r in rows if r.strict and not r.silent and 0 < r.least_gain < math.inf]
     drawn = view(_WIDE, _TALL, _layers(compared)) if compared else empty("no noise to compare", _WIDE)
     return pictured(
-        "Noise saved",
+        "Noise ratio",
         _noise_ratio_histogram_finding(compared),
         _noise_ratio_histogram_reading(plan, rows, compared),
         drawn,
@@ -423,12 +422,12 @@ def _layers(compared: list[ErrorRow]) -> list[Spec]:
 
 def _noise_ratio_histogram_finding(compared: list[ErrorRow]) -> str:
     if not compared:
-        return "No answer gets noise that standard DP could be compared with"
+        return "No noisy answer has a comparable standard DP"
     gains = [r.least_gain for r in compared]
     low, middle, high = (times(f(gains)) for f in (min, median_low, max))
     if low == high:
-        return f"Noise saved: {low}"
-    return f"Noise saved: {middle} for the median answer, from {low} to {high}"
+        return f"Noise ratio: {low}"
+    return f"Noise ratio: {middle} for the median answer, from {low} to {high}"
 
 
 def _noise_ratio_histogram_reading(plan: Plan, rows: list[ErrorRow], compared: list[ErrorRow]) -> str:
@@ -436,11 +435,11 @@ def _noise_ratio_histogram_reading(plan: Plan, rows: list[ErrorRow], compared: l
     ends = list(dict.fromkeys(digits(e) for e in (known[:1] + known[-1:])))
     closest = f", {' – '.join(ends)}" if ends else ""
     text = (
-        f"Noise of standard DP (ε of the closest pair that a query tells apart{closest}) ÷ noise of this plan; "
+        f"Noise of standard DP (ε of the closest pair that a query separates{closest}) ÷ noise of this plan; "
         f"{plural(len(compared), 'answer')}"
     )
     wins = sum(1 for r in compared if r.loose is not None and r.loose < r.middle)
     if wins:
-        text += f"; at our worst case, ε {digits(plan.worst_epsilon)}, standard DP is closer for {wins:,}"
+        text += f"; at our worst-case ε, {digits(plan.worst_epsilon)}, standard DP is more accurate for {wins:,}"
     left = len(rows) - len(compared)
     return f"{text}, {left:,} without noise left out" if left else text

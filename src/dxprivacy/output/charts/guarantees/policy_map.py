@@ -1,7 +1,7 @@
-"""A policy about places as a map: rings of equal ε around some of them, and the two that are protected best.
+"""A policy about places as a map: rings of equal ε around some places, and the best protected pair.
 
-Under a metric without rings (Blowfish: shortest ways) places are shaded by their ε from one of them instead, with lines
-to its neighbors.  How many places lie outside the map is said in words.
+If ε is not a function of the distance (Blowfish: shortest paths), places are shaded by their ε from one place instead,
+and lines show the edges of the graph.  The subtitle states how many places lie outside the map.
 """
 
 import math
@@ -35,7 +35,7 @@ _SMALLEST = 0.015  # of the map's width: the smallest ring that is drawn
 
 @dataclass(frozen=True)
 class MapPanel:
-    """The map, the ε that shades stand for (none where rings are drawn), and what the reader has to know."""
+    """The map, the ε that are drawn as shades (empty if rings are drawn), and sentences for the subtitle."""
 
     panel: HeatPanel
     found: tuple[float, ...]
@@ -43,16 +43,16 @@ class MapPanel:
 
 
 def can_map(attribute: Attribute, metric: Metric) -> TypeGuard[Points]:
-    """Whether places lie on a plane or on the Earth, and differ from each other at all."""
+    """Return whether the values are places on a plane or on the Earth that are not all the same."""
     if not isinstance(attribute, Points) or attribute.coordinates.shape[1] != 2 or attribute.listed < 2:
         return False
     return bool(np.ptp(attribute.coordinates, axis=0).max() > 0) and math.isfinite(metric.error)
 
 
 def policy_map(attribute: Points, metric: Metric, *, earth: bool = False, around: int | None = None) -> MapPanel:
-    """The map of one attribute; rings in full around one place, and the smallest of them around some others.
+    """Draw the map of one attribute: all rings around one place, and the smallest ring around some others.
 
-    `earth` says that coordinates are latitude and longitude, where the metric itself has forgotten it.
+    `earth` states that coordinates are latitude and longitude if the type of the metric does not show it.
     """
     places = _places(metric)
     plane = plane_of(attribute.coordinates, earth or isinstance(places, GreatCircle))
@@ -77,7 +77,7 @@ def policy_map(attribute: Points, metric: Metric, *, earth: bool = False, around
 
 
 def _other(attribute: Points, metric: Metric) -> str:
-    """How far missing and invalid entries are from every place."""
+    """Return a sentence on the ε between `other` (missing and invalid entries) and every place."""
     away = to_other(metric, attribute)
     if away is None:
         return ""
@@ -87,12 +87,12 @@ def _other(attribute: Points, metric: Metric) -> str:
 def _title(attribute: Points, rings: bool) -> str:
     name = clean(attribute.name, 30)
     if rings:
-        return f"{name}: inside a ring, a place can be told from the ring’s center by at most its ε"
-    return f"{name}: how far places can be told from one of them"
+        return f"{name}: inside a ring, places are distinguishable from its center by at most its ε"
+    return f"{name}: how distinguishable places are from one of them"
 
 
 def _places(metric: Metric) -> Places | None:
-    """The distance under a metric of places; None where ε does not follow from the distance."""
+    """Return the metric of places from whose distance ε follows; None if ε is not a function of the distance."""
     metric = bare(metric)
     if isinstance(metric, CombinedMetric) and metric.how == "max":
         found = [part for part in metric.parts if isinstance(part, Places)]
@@ -102,7 +102,7 @@ def _places(metric: Metric) -> Places | None:
 
 
 def reach(metric: Metric, epsilon: float) -> float:
-    """Within which distance no two places can be told apart by more than ε; infinite where none can, 0 where all can.
+    """Return the distance up to which two places have at most this ε: infinite if all have, 0 if none has.
 
     >>> from dxprivacy import metrics
     >>> reach(metrics.euclidean([[0, 0], [300, 0]], epsilon_per_unit="0.01"), 2)
@@ -128,7 +128,7 @@ def reach(metric: Metric, epsilon: float) -> float:
 
 
 def _middle(plane: MapPlane, metric: Metric) -> int:
-    """The place nearest to the middle of the map; under a graph, one with the most neighbors."""
+    """Return the place nearest to the middle of the map; under a graph, one with the most neighbors."""
     if isinstance(graph := bare(metric), Graph):
         degree = np.bincount(np.concatenate(graph.edges), minlength=len(plane.spots))
         return int(np.where(plane.inside, degree, -1).argmax())
@@ -137,7 +137,7 @@ def _middle(plane: MapPlane, metric: Metric) -> int:
 
 
 def _spot(plane: MapPlane) -> Spec:
-    """Where a place with fields `x` and `y` is drawn."""
+    """Return the position channels for the fields `x` and `y`."""
     low, high = plane.low.tolist(), plane.high.tolist()
     return {
         field: quantitative(field, axis=None, scale=span(low[k], high[k], zero=False)) for k, field in enumerate("xy")
@@ -153,7 +153,7 @@ def _dots(plane: MapPlane, spot: Spec) -> Spec:
 
 
 def _levels(metric: Metric, places: Places, plane: MapPlane) -> list[tuple[float, float]]:
-    """ε of the rings and their radii: round numbers from the smallest visible ring on, as far as the policy goes."""
+    """Return ε and radius of up to three rings: round numbers from the smallest visible ring on."""
     wide = float(plane.high[0] - plane.low[0])
     per = math.radians(1) * float(RADIUS_KM) if plane.turn is not None else 1.0  # of length, per unit of the map
     first = _SMALLEST * wide * per
@@ -166,7 +166,7 @@ def _levels(metric: Metric, places: Places, plane: MapPlane) -> list[tuple[float
 
 def _rings(attribute: Points, places: Places, plane: MapPlane, middle: int, levels: list[tuple[float, float]],
            spot: Spec) -> list[Spec]:  # fmt: skip
-    """All rings around the middle, the smallest around some others, with their names."""
+    """Draw all rings around the middle place and the smallest ring around some others, with labels."""
     others = _spread(plane, middle)
     lines: list[Spec] = []
     labels, centers = [], []
@@ -194,7 +194,7 @@ def _rings(attribute: Points, places: Places, plane: MapPlane, middle: int, leve
 
 
 def _spread(plane: MapPlane, middle: int) -> list[int]:
-    """Places far from each other and from the middle, each time the farthest from those chosen before."""
+    """Select places far from each other and from the middle (greedy farthest-point selection)."""
     inside = plane.inside
     room = 0.08 * (plane.high - plane.low)
     well = inside & ((plane.spots > plane.low + room) & (plane.spots < plane.high - room)).all(axis=1)
@@ -218,7 +218,7 @@ def _from(metric: Metric, middle: int, listed: int) -> tuple[float, ...]:
 
 def _shaded(attribute: Points, metric: Metric, plane: MapPlane, middle: int, epsilons: Sequence[float],
             spot: Spec) -> list[Spec]:  # fmt: skip
-    """Places shaded by their ε from the middle one, with the steps of the metric if it has any."""
+    """Draw places shaded by their ε from the middle one, with the edges of the metric if it is a graph."""
     drawn = [k for k in np.flatnonzero(plane.inside).tolist() if k != middle][:_DOTS]
     spots = rounded(plane.spots)
     dots = [{"x": spots[k][0], "y": spots[k][1], "c": EPSILON.shade(epsilons[k])} for k in drawn]
@@ -241,7 +241,7 @@ def _shaded(attribute: Points, metric: Metric, plane: MapPlane, middle: int, eps
 
 
 def _closest(attribute: Points, metric: Metric, plane: MapPlane, spot: Spec) -> list[Spec]:
-    """The two places that are protected best, where they are on the map."""
+    """Mark the best protected pair if it is on the map."""
     near = metric.closest
     if near is None or max(near.pair) >= attribute.listed or not plane.inside[list(near.pair)].all():
         return []

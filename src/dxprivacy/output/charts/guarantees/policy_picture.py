@@ -1,7 +1,7 @@
-"""`plots.policy`: who is protected from what, one panel per attribute.
+"""`plots.policy`: the ε between the values of each attribute, one panel per attribute.
 
-On a sum of attributes pairs that differ in one attribute generate the metric, so that these panels hold the whole
-policy, however many possible records there are.
+On a sum of attributes, the pairs that differ in one attribute generate the metric. So these panels show the whole
+policy, for any number of possible records.
 """
 
 import math
@@ -32,31 +32,31 @@ from dxprivacy.universe.attributes.listed_values import Values
 from dxprivacy.universe.universe import Universe
 from dxprivacy.wording import digits, plural, short_pair
 
-# -- What a policy allows between the values of one attribute ----------------------------------------------------------
-# Drawn: all pairs as a table, or ε against the difference A cell or a bar for several pairs shows the worst of them,
-# the pair that may be told apart most easily.  Where that is decided by few pairs (the ends of groups on a line), all
-# others are covered; where the values are too many to look at every pair, some are chosen evenly and the panel says so.
+# -- The ε between the values of one attribute -------------------------------------------------------------------------
+# A panel shows all pairs as a table, or ε against the difference.  A field or a bar for several pairs shows the worst
+# of them, the most distinguishable one.  If few pairs decide that (the ends of groups on a line), only these are
+# evaluated. If there are too many values to evaluate every pair, an even sample is used and the subtitle says so.
 
 
 BARS = 24
-_ALL = 1_500  # values of which every pair is looked at
-_ALIKE = 8  # values of which every pair has the same ε: more are one group
+_ALL = 1_500  # up to this many values, every pair is evaluated
+_ALIKE = 8  # if all pairs have the same ε, more values than this are one group
 _WIDE, _TALL = 252, 130
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A panel, the ε that occur in it, and what its reader has to know."""
+    """A panel, the ε that occur in it, and the facts about it that the subtitle states."""
 
     panel: HeatPanel
     found: tuple[float, ...]
-    outlined: bool = False
-    coarse: bool = False
-    complete: bool = True
+    outlined: bool = False  # some pairs are tightened
+    coarse: bool = False  # values are grouped
+    complete: bool = True  # all pairs were evaluated
 
 
 def attribute_panel(attribute: Attribute, metric: Metric) -> Shown:
-    """Against the difference where that is all that counts, otherwise as a table."""
+    """Draw ε against the difference of two values if it depends on nothing else, otherwise a table of pairs."""
     own, steps = ruler(metric, attribute), _steps(attribute)
     ordered = isinstance(bare(metric), (LineMetric, AttributeMax)) and steps > 0
     if own is not None and ordered and 0 < apart(metric, 0, steps) < math.inf:
@@ -65,12 +65,12 @@ def attribute_panel(attribute: Attribute, metric: Metric) -> Shown:
 
 
 def presence_panel(epsilon: float) -> Shown:
-    """Whether somebody is in the data at all."""
+    """Draw the ε between a record and its absence."""
     return Shown(presence(epsilon, digits(epsilon), EPSILON), (epsilon,))
 
 
 def tightened(metric: Metric, u: Ints, v: Ints) -> "np.ndarray[Any, np.dtype[np.bool_]]":
-    """Which pairs keep less than was written, because a way over another value is shorter.
+    """Return which pairs have a smaller ε than written, because a detour over another value is shorter.
 
     >>> from dxprivacy import metrics
     >>> d = metrics.per_value({"a": "0.1", "b": 2, "c": 2})
@@ -93,7 +93,7 @@ def tightened(metric: Metric, u: Ints, v: Ints) -> "np.ndarray[Any, np.dtype[np.
 
 
 def _steps(attribute: Attribute) -> int:
-    """The largest difference, in steps; of a series, of its entries: value k differs from value 0 by k in one entry."""
+    # The largest difference in steps. Value k of a series differs from value 0 by k in one entry.
     return attribute.each_entry.listed - 1
 
 
@@ -106,7 +106,7 @@ def _table(attribute: Attribute, metric: Metric) -> Shown:
         groups = ValueGroups((0, listed)[: len(labels)], attribute.size, labels)
     u, v, complete = _pairs(groups, metric, 2 if alike else _ALL)
     d = metric.pairwise(u, v)
-    marked = tightened(metric, u, v) & (np.maximum(u, v) < listed)  # for `other` nothing was written
+    marked = tightened(metric, u, v) & (np.maximum(u, v) < listed)  # the policy writes no ε for `other`
     ends = groups.find(u[marked]).tolist(), groups.find(v[marked]).tolist()
     framed = {tuple(sorted(pair)) for pair in zip(*ends, strict=True)}
     cells = []
@@ -120,24 +120,24 @@ def _table(attribute: Attribute, metric: Metric) -> Shown:
 
 
 def _listed(metric: Metric) -> Metric:
-    """The metric among the listed values, where `other` and absence make no difference to its kind."""
+    """Return the metric among the listed values, without `other` and absence."""
     while isinstance(metric, WithOther):
         metric = metric.base
     return metric
 
 
 def worst_of_cells(groups: ValueGroups, u: Ints, v: Ints, worth: Floats) -> list[tuple[tuple[int, int], int]]:
-    """For each two groups, the position of the pair with the most."""
+    """Return for each two groups the position of the pair with the largest `worth`."""
     a, b = groups.find(u), groups.find(v)
     many = len(groups.starts)
     code = np.minimum(a, b) * many + np.maximum(a, b)
-    order = np.lexsort((-np.abs(v - u), worth, code))  # of equals the closest
+    order = np.lexsort((-np.abs(v - u), worth, code))  # the closest among equals
     last = order[np.append(np.flatnonzero(np.diff(code[order])), len(order) - 1)] if len(order) else order
     return [((int(code[k]) // many, int(code[k]) % many), int(k)) for k in last]
 
 
 def _pairs(groups: ValueGroups, metric: Metric, most: int) -> tuple[Ints, Ints, bool]:
-    """All pairs of values, or of those that are chosen; and whether that tells everything."""
+    """Return all pairs of values, or a sample; and whether it contains the worst pair of each two groups."""
     n = groups.size
     ends = np.unique(np.array([*groups.starts, *(s - 1 for s in groups.starts if s), n - 1], dtype=np.int64))
     inside = ends[ends < n]
@@ -152,7 +152,7 @@ def _pairs(groups: ValueGroups, metric: Metric, most: int) -> tuple[Ints, Ints, 
 
 
 def _by_difference(attribute: Attribute, metric: Metric, own: Ruler) -> Shown:
-    """Bars of ε against the difference: what the policy says about an ordered attribute, whole."""
+    """Draw ε against the difference of two values: the complete policy of an ordered attribute."""
     steps = _steps(attribute)
     size = max(1, math.ceil(steps / BARS))
     ends = np.unique(np.append(np.arange(size, steps, size), steps)).astype(np.int64)
@@ -179,7 +179,7 @@ def _by_difference(attribute: Attribute, metric: Metric, own: Ruler) -> Shown:
         "y2": {"datum": 0},
     }
     layers = [layer(bars, mark("rect", stroke=PALE, strokeWidth=0.8), **spot, color=FILL)]
-    if outlined := [b for b in bars if b["o"]]:  # beyond some difference all are: one frame
+    if outlined := [b for b in bars if b["o"]]:  # beyond some difference all pairs are tightened: one frame
         whole = {**outlined[0], "x2": outlined[-1]["x2"], "e": max(b["e"] for b in outlined)}
         layers.append(layer([whole], mark("rect", fill=None, stroke=INK, strokeWidth=1.6), **spot))
     labels = [Tip(f"neighbors: ε {digits(apart(metric, 0, 1))}", 4, INK)]
@@ -206,9 +206,9 @@ PANELS = 12
 
 
 def policy_picture(policy: Policy | Metric, *, around: str = "") -> Picture:
-    """What a policy, or any metric, allows: a map for places, a table of pairs or bars by difference for the rest.
+    """Draw a policy or a metric: a map for places, otherwise a table of pairs or bars by difference.
 
-    `around` names the place around which the rings are drawn.  Reads nothing but the policy.
+    `around` names the place around which the rings are drawn.  Reads the policy only.
 
     >>> import dxprivacy as dx
     >>> dx.plots.policy(dx.metrics.constant(3, 1))
@@ -242,11 +242,11 @@ def policy_picture(policy: Policy | Metric, *, around: str = "") -> Picture:
 
 
 def _as_one(metric: Metric) -> tuple[tuple[Metric, ...], tuple[Attribute, ...]]:
-    """Records that have no attributes of their own to the metric: one panel over whole records, if they are few."""
+    """Return one panel over whole records for a metric without attributes; raise UsageError if there are too many."""
     if metric.universe.size > 5_000:
         raise UsageError(
-            f"a metric over {metric.universe.size:,} whole records, not by attributes, is too large to draw",
-            hints=["dx.metrics.attributes(…)", "dx.metrics.restricted(metric, cells)"],
+            f"a metric without attributes over {metric.universe.size:,} possible records is too large to draw",
+            hints=["dx.metrics.attributes(…)", "dx.metrics.restricted(metric, records)"],
         )
     base = present(metric)
     labels = [", ".join(r.values()) for r in base.universe.records(range(base.universe.size))]
@@ -256,7 +256,7 @@ def _as_one(metric: Metric) -> tuple[tuple[Metric, ...], tuple[Attribute, ...]]:
 
 
 def _around(attributes: Sequence[Attribute], name: str) -> dict[str, int]:
-    """The place of that name, in every attribute of places that knows it."""
+    """Return the index of the place with this name, for every attribute of places that lists it."""
     if not isinstance(name, str):
         raise UsageError(f"around is the name of a place, not a {type(name).__name__}")
     if not name:
@@ -271,16 +271,16 @@ def _around(attributes: Sequence[Attribute], name: str) -> dict[str, int]:
 
 
 def _on_earth(policy: Policy, name: str) -> bool:
-    """A threshold with a unit of length is only accepted for latitudes and longitudes."""
+    # A threshold with a unit of length is only accepted for latitudes and longitudes.
     table = policy.file.tables["attributes"].get(name, {})
-    return isinstance(table.get("within"), str)
+    return isinstance(table.get("threshold"), str)
 
 
 def _finding(metric: Metric, axes: Sequence[Metric]) -> str:
     near = metric.closest
     public = any(axis.has_infinite for axis in axes)
     if near is None:
-        return "Everything is public" if public else "No two records may be told apart"
+        return "Everything is public" if public else "No two records may be distinguishable"
     far = max((axis.farthest.distance for axis in axes if axis.farthest), default=near.distance)
     best = short_pair(pair_words(metric, near.pair), 50)
     if not public and math.isclose(near.distance, far, rel_tol=1e-9):
@@ -295,16 +295,16 @@ def _reading(metric: Metric, shown: Sequence[Shown], notes: Sequence[str], panel
     base = present(metric)
     if len(metric.universe.attributes) > 1 and base.by_attribute is not None:
         several = "the largest counts" if isinstance(base, AttributeMax) else "they add up"
-        parts.append(f"Records alike except in one attribute; where several differ, {several}")
-    parts.append("ε: how far answers may tell the two apart, over all releases ever")
+        parts.append(f"Records that differ in one attribute; if several differ, {several}")
+    parts.append("ε: the largest privacy loss of the pair, over all releases ever")
     if shown:
-        parts.append("Dark: hard to tell apart")
+        parts.append("Dark: hard to distinguish")
     if any(s.outlined for s in shown):
-        parts.append("Outlined: tightened, a way over another value or over absence is shorter than what was written")
+        parts.append("Outlined: tightened, a detour over another value or over absence is shorter than the written ε")
     if any(s.coarse for s in shown):
-        parts.append("Where values stand together, their worst pair counts, the most easily told apart")
+        parts.append("Groups of values: the ε of their worst pair, the most distinguishable one")
     if not all(s.complete for s in shown):
-        parts.append("Very many values: worst of the pairs looked at, not of all")
+        parts.append("Very many values: worst of a sample of pairs, not of all")
     if any(a.has_other for a in metric.universe.attributes):
         parts.append("“other”: missing and invalid entries")
     parts += [note.rstrip(".") for note in notes if note]

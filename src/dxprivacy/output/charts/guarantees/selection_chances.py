@@ -1,6 +1,6 @@
-"""How far from the best a selection may be: the most that it is short, and how often at most it is so.
+"""`plots.selection`: how far a selection may fall short of the best candidate, against probability.
 
-From public facts alone, before anything is spent: scale and number of candidates.
+The bound depends on scale and number of candidates only. Both are public and known before anything is spent.
 """
 
 from dxprivacy.mechanisms.selection.plan import Selection
@@ -14,7 +14,7 @@ _LEVELS = tuple(k / 100 for k in range(1, 100))
 
 
 def selection_picture(selection: Selection) -> Picture:
-    """The bound of Theorem 4, corrected, over probabilities; 95 % is marked.
+    """Draw the bound of Theorem 4 (corrected) against probability; 95 % is marked.
 
     >>> import dxprivacy as dx
     >>> dx.plots.selection(dx.plan_selection(dx.most_common("element"), dx.metrics.constant(4, 1), n_records=100))
@@ -25,7 +25,7 @@ def selection_picture(selection: Selection) -> Picture:
     at = selection.shortfall()
     measure = selection.candidates.measure
     x = quantitative("x", axis={"title": clean(measure, 80), "tickCount": 5, "grid": False})
-    y = quantitative("y", axis={"title": "at most so far, % of the time", "tickCount": 4}, scale={"domain": [0, 100]})
+    y = quantitative("y", axis={"title": "probability of at most this, %", "tickCount": 4}, scale={"domain": [0, 100]})
     spot = [{"x": at, "y": 95.0, "t": f"{digits(at)}, 95 %"}]
     layers = [
         layer(curve, mark("line", color=ACCENT, strokeWidth=2), x=x, y=y),
@@ -33,6 +33,6 @@ def selection_picture(selection: Selection) -> Picture:
         layer(spot, mark("text", align="right", dx=-8, dy=-8, color=INK), x=x, y=y, text=nominal("t")),
     ]
     best = "the best, exactly" if not at else f"at most {digits(at)} {measure}"
-    reading = "Line: what the selection is short of the best by, at most, so often. Before anything is spent"
+    reading = "Line: how far the selection is at most from the best, with this probability. Nothing is spent"
     title = f"{selection.pick}: {best}" + (", 95 % of the time" if at else "")
     return pictured("How far from the best a selection may be", title, f"{reading}.", view(WIDTH - 80, _TALL, layers))

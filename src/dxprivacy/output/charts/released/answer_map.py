@@ -1,6 +1,7 @@
-"""Released answers about places, on a map: where each place lies, or the middle of those that a group holds.
+"""Released answers about places on a map, and released maps.
 
-Where places lie is public, and stands in the release with the possible records.
+An answer is drawn at its place, or at the mean of the places of its group.  The positions are public and stored in the
+release with the possible records.
 """
 
 import math
@@ -29,7 +30,7 @@ _LARGEST = 420  # of a dot, in square pixels
 
 
 def map_view(panel: AnswerPanel, places: Mapping[str, Mapping[str, Floats]], *, earth: bool) -> Spec | None:
-    """The answers at their places, larger and darker dots for larger ones; None where they have no places."""
+    """Draw answers at their places, with larger and darker dots for larger answers; None if they have no places."""
     table = panel.table
     if table is None or len(table.columns) != 1 or not _FEWEST <= len(table) <= MOST:
         return None
@@ -50,7 +51,7 @@ def map_view(panel: AnswerPanel, places: Mapping[str, Mapping[str, Floats]], *, 
     for k, ((x, y), (_, label, row), shade) in enumerate(zip(rounded(plane.spots), found, classes(rows), strict=True)):
         if inside[k]:
             values.append(_dot(x, y, label, row, shade, largest))
-    values.sort(key=lambda v: -v["size"])  # small ones are drawn above large ones
+    values.sort(key=lambda v: -v["size"])  # small dots are drawn above large ones
     low, high = plane.low.tolist(), plane.high.tolist()
     spot: Spec = {f: quantitative(f, axis=None, scale=span(low[k], high[k], zero=False)) for k, f in enumerate("xy")}
     size = {"size": quantitative("size", scale=None)}
@@ -69,7 +70,7 @@ def map_view(panel: AnswerPanel, places: Mapping[str, Mapping[str, Floats]], *, 
 def _apart(
     values: Sequence[Spec], low: Sequence[float], high: Sequence[float], size: tuple[float, float]
 ) -> list[Spec]:
-    """The first few whose names do not touch one another."""
+    """Return the first few values whose names do not overlap (greedy)."""
     taken: list[tuple[float, float, float]] = []  # left, right, height
     out = []
     for value in values:
@@ -98,22 +99,21 @@ def _dot(x: float, y: float, label: str, row: Row, shade: int | None, largest: f
     }
 
 
-# -- A released map ----------------------------------------------------------------------------------------------------
-# The darker a cell, the more it holds; cells that are uninformative are gray ------------------------
+# -- A released map: darker grid cells hold more records; uninformative ones are gray ----------------------------------
 
 
-MAPS = 6  # of one query by groups
+MAPS = 6  # maps of one query with groups
 _TALLEST = 460
-_NOISE, _BELOW = "#e4e4e4", -2.0  # the shade of what is uninformative, and a number that has it
+_NOISE, _BELOW = "#e4e4e4", -2.0  # the shade of uninformative grid cells, and a number that gets this shade
 _SHADES = ("#dbe8f4", "#b9d3e9", "#8fb6da", "#5f98c9", "#2f78b5", "#0b5fa5", "#06325a")
 _DENSITY_MAP_NAMED, _DENSITY_MAP_PER_CHARACTER, _DENSITY_MAP_LINE = 6, 6.2, 15.0
 _DOTS = 400
-_LOOKED_AT = 400  # of the fullest cells, for names
+_LOOKED_AT = 400  # number of fullest grid cells that are searched for names
 
 
 @dataclass(frozen=True)
 class GridCells:
-    """The cells of one map: where each begins and ends along either coordinate, and its answer."""
+    """The grid cells of one map: their bounds along both coordinates, and their answers."""
 
     name: str
     earth: bool
@@ -122,24 +122,24 @@ class GridCells:
 
     @cached_property
     def clear(self) -> tuple[bool, ...]:
-        """Which cells stand out of the noise."""
+        """For each grid cell, whether it stands out of the noise of all of them."""
         return tuple(is_clear(row, len(self.rows)) for row in self.rows)
 
     @property
     def upright(self) -> int:
-        """Which coordinate points upwards: latitudes do, and the second one of a plane."""
+        """The index of the vertical coordinate: the latitude, or the second coordinate of a plane."""
         return 0 if self.earth else 1
 
     @property
     def box(self) -> tuple[Floats, Floats]:
-        """The corners."""
+        """The lower and the upper corner."""
         first, second = self.ends[:, :2], self.ends[:, 2:]
         low, high = (np.array([f(first), f(second)]) for f in (np.min, np.max))
         return low, high
 
 
 def maps_of(panel: AnswerPanel) -> list[GridCells]:
-    """The maps that a panel holds, one for each group; none where its answers are no cells of a plane."""
+    """Return the maps of a panel, one for each group; empty if its answers are not grid cells."""
     table = panel.table
     if table is None or len(table.columns) < 2 or len(table) < 4:
         return []
@@ -164,10 +164,10 @@ def maps_of(panel: AnswerPanel) -> list[GridCells]:
 
 
 def density_view(cells: GridCells, name: str, places: Mapping[str, Floats]) -> Spec:
-    """One map with its key; `places` are those that it is about, by their names."""
+    """Draw one map with its key; `places` are the places of the attribute, by name."""
     low, high = cells.box
     up, across = cells.upright, 1 - cells.upright
-    if cells.earth:  # a map across the date line goes on beyond 180 degrees
+    if cells.earth:  # a map across the date line continues beyond 180 degrees
         places = {name: np.array([at[0], low[1] + (at[1] - low[1]) % 360]) for name, at in places.items()}
     shrink = math.cos(math.radians(float(low[0] + high[0]) / 2)) if cells.earth else 1.0
     wide, tall = float(high[across] - low[across]) * shrink, float(high[up] - low[up])
@@ -185,7 +185,7 @@ def density_view(cells: GridCells, name: str, places: Mapping[str, Floats]) -> S
     values = []
     for ends, row, clear in zip(cells.ends.tolist(), cells.rows, cells.clear, strict=True):
         if row.exact and row.value == 0:
-            continue  # nobody can be near
+            continue  # no possible record is near
         values.append(
             {
                 "x": ends[2 * across],
@@ -221,7 +221,7 @@ def density_view(cells: GridCells, name: str, places: Mapping[str, Floats]) -> S
 
 
 def _ramp(cells: GridCells) -> Ramp:
-    """Classes that double or more from one to the next, up to the largest answer; what reaches down to 0 is noise."""
+    """Return shades for classes that are 1, 2, 5 times a power of ten, up to the largest answer, and one for noise."""
     shown = [row.value for row, clear in zip(cells.rows, cells.clear, strict=True) if clear] or [1.0]
     least, top = min(shown), max(shown)
     ends = (math.floor(math.log10(x)) for x in (least, top))
@@ -231,11 +231,11 @@ def _ramp(cells: GridCells) -> Ramp:
     names = [f"up to {texts[0]}", *(f"to {text}" for text in texts[1:]), "more"]  # a dash would read as a minus
     last = len(_SHADES) - 1
     shades = [_SHADES[round(k * last / (len(names) - 1))] for k in range(len(names))]
-    return Ramp((-1.0, *limits), (_NOISE, *shades), ("uninformative", *names), "records in a cell")
+    return Ramp((-1.0, *limits), (_NOISE, *shades), ("uninformative", *names), "records in a grid cell")
 
 
 def _named(cells: GridCells, places: Mapping[str, Floats], size: tuple[float, float]) -> list[Spec]:
-    """Of the places around the fullest cells those that are listed first, whose names do not touch one another."""
+    """Return the first listed place around each of the fullest grid cells, as far as names do not overlap."""
     if not places:
         return []
     names, spots = list(places), np.array(list(places.values()))
@@ -251,14 +251,14 @@ def _named(cells: GridCells, places: Mapping[str, Floats], size: tuple[float, fl
         if not len(around):
             continue
         near = int(around[0])
-        if names[near][:1].isdigit() or names[near][:1] == "-":  # cells of a grid are called by where they are
+        if names[near][:1].isdigit() or names[near][:1] == "-":  # points of a grid are named by their coordinates
             continue
         text = clean(names[near], 24)
         x, y = ((float(spots[near, a]) - low[a]) / (high[a] - low[a]) * size[n] for n, a in enumerate((across, up)))
         if not (0 <= x <= size[0] and 0 <= y <= size[1]):
             continue
         half = len(text) * _DENSITY_MAP_PER_CHARACTER / 2
-        x = min(max(x, half + 2), size[0] - half - 2)  # all of a name lies on the map, beside its place if need be
+        x = min(max(x, half + 2), size[0] - half - 2)  # keep the whole name on the map, shifted if necessary
         y = y if y + _DENSITY_MAP_LINE + 4 < size[1] else y - _DENSITY_MAP_LINE - 6
         apart = all(x + half + 12 < a or x - half - 12 > b or abs(y - h) > 2 * _DENSITY_MAP_LINE for a, b, h in taken)
         if 2 * half + 4 < size[0] and apart:

@@ -1,7 +1,7 @@
-"""Answers in panels: which share one, on which axis they stand, in rows or in a strip.
+"""Panels of answers: which answers share a panel, their axis, and their layout in rows or in a strip.
 
-Up to some fifty answers of a query stand in rows; more stand side by side in their order, with a label under every
-few of them.
+Up to `ROWS` answers of a query are drawn in rows. More are drawn side by side in their order (a strip), with a label
+under every few of them.
 """
 
 import math
@@ -32,14 +32,14 @@ PANELS = 8
 _TALL = 200
 ROWS = 52
 STRIP = WIDTH - 20
-_LABELED = 16  # marks of a strip, at most, that have their label under them
-_TURNED = 14  # pixels that a label takes up when it stands upright
+_LABELED = 16  # largest number of labels under a strip
+_TURNED = 14  # width of a vertical label in pixels
 _PER_CHARACTER = 6.0
 
 
 @dataclass(frozen=True)
 class AnswerPanel:
-    """Answers on one axis: a table of a query, or several queries that ask for one number each."""
+    """Answers on one axis: a table of a query, or several queries for one number each."""
 
     name: str
     labels: tuple[str, ...]
@@ -48,7 +48,7 @@ class AnswerPanel:
 
 
 def panels_of(answers: Sequence[Row]) -> list[AnswerPanel]:
-    """A panel for each table; queries for one number each share one if they share a unit and are about as large."""
+    """Return a panel for each table; queries for one number share one if unit and order of magnitude agree."""
     out: dict[tuple[int, str], AnswerPanel] = {}
     tables = tables_of(answers)
     of_query = Counter(table.query for table in tables)
@@ -64,13 +64,13 @@ def panels_of(answers: Sequence[Row]) -> list[AnswerPanel]:
 
 
 def _size(row: Row) -> int:
-    """Hundreds of hundreds, so to speak: beside thousands the interval of a proportion could not be seen."""
+    """Return the order of magnitude in powers of 100: an interval of a proportion is invisible next to thousands."""
     largest = max(abs(row.low), abs(row.high), abs(row.value))
     return max(math.floor(math.log10(largest)) // 2, -1) + 1 if 0 < largest < math.inf else 0
 
 
 def number_channel(rows: Sequence[Row]) -> Spec:
-    """Intervals along an axis, in the unit of the answers."""
+    """Return a channel for intervals, in the unit of the answers."""
     low, high = _domain(rows)
     unit = next((r.unit for r in rows if r.unit), "")
     axis = {"title": clean(unit) or None, "format": _number_format(low, high), "tickCount": 5}
@@ -78,7 +78,7 @@ def number_channel(rows: Sequence[Row]) -> Spec:
 
 
 def _domain(rows: Sequence[Row]) -> tuple[float, float]:
-    """What the intervals need; with 0 unless they would be too narrow to see then."""
+    """Return the domain of the intervals; it includes 0 unless the intervals would be too narrow to see."""
     low, high = min(min(r.low, r.value) for r in rows), max(max(r.high, r.value) for r in rows)
     widest = max(r.high - r.low for r in rows)
     if widest == 0 or widest > 0.04 * max(abs(low), abs(high)):
@@ -95,20 +95,20 @@ def _number_format(low: float, high: float) -> str:
 
 
 def row_view(name: str, many: int, layers: Sequence[Spec]) -> Spec:
-    """Answers below each other, each with its label at the left."""
+    """Return a panel of answers below each other, with labels on the left."""
     tall = (20 if many <= 24 else 17) * many
     return {**view(WIDTH - 80, tall, with_values(layers)), **heading(clean(name, 70))}
 
 
 def strip_view(name: str, labels: Sequence[str], layers: Sequence[Spec], data: Spec) -> Spec:
-    """Answers side by side, every few of them with their label underneath.  `data` is what layers share.
+    """Return a panel of answers side by side, with a label under every few of them.
 
-    Labels stand upright where they would touch side by side.
+    `data` is shared by the layers.  Labels are vertical if horizontal ones would overlap.
     """
     many = len(labels)
     longest = max(map(len, (clean(label, 26) for label in labels)), default=0) * _PER_CHARACTER
     flat = int(STRIP // (longest + 12))
-    few = flat >= 5  # so many flat ones are enough to find one's way
+    few = flat >= 5  # five horizontal labels are enough for orientation
     step = -(-many // max(min(_LABELED, flat if few else STRIP // _TURNED), 1))
     ticks = [{"x": (k + 0.5) / many * STRIP, "t": clean(labels[k], 26)} for k in range(0, many, step)]
     turned = {} if few else {"angle": -90, "align": "right", "baseline": "middle"}
@@ -117,11 +117,11 @@ def strip_view(name: str, labels: Sequence[str], layers: Sequence[Spec], data: S
     words = layer(ticks, mark("text", **under), x=x, y={"value": _TALL + 8}, text={"field": "t", "type": "nominal"})
     marks = layer(ticks, mark("rule", color=INK, strokeWidth=0.8), x=x, y={"value": _TALL}, y2={"value": _TALL + 4})
     title = clean(f"{name}: {many:,} in order" if name else f"{many:,} answers in order", 70)
-    scales = {"resolve": {"scale": {"x": "independent"}}}  # labels stand by pixels, marks by their place
+    scales = {"resolve": {"scale": {"x": "independent"}}}  # labels are placed in pixels, marks by their index
     return {"width": STRIP, "height": _TALL, **data, "layer": [*layers, marks, words], **scales, **heading(title)}
 
 
-# -- A two-way table of released answers as shaded cells: the darker, the larger; the numbers are those released -------
+# -- A two-way table of released answers as a heat map with numbers; darker for larger answers -------------------------
 
 
 ACROSS, DOWN = 24, 40
@@ -131,7 +131,7 @@ _LIGHT_FIRST = SHADES[::-1]
 
 
 def heat_of(panel: AnswerPanel) -> Crosstab[Row] | None:
-    """The table in two directions, where it fits a picture; the longer direction goes down."""
+    """Return the two-way table of a panel if it fits into a picture, with the longer direction down; otherwise None."""
     crosstab = None if panel.table is None else panel.table.crosstab
     if crosstab is None:
         return None
@@ -141,7 +141,7 @@ def heat_of(panel: AnswerPanel) -> Crosstab[Row] | None:
 
 
 def classes(rows: Sequence[Row]) -> list[int | None]:
-    """The shade of each answer, from the lightest; None where there is too little to say."""
+    """Return the shade of each answer, counted from the lightest; None if there are too few records to say."""
     known = [row.value for row in rows if not row.vague]
     low, high = min(known, default=0.0), max(known, default=0.0)
     step = (high - low) / len(_LIGHT_FIRST) or 1.0
@@ -150,7 +150,7 @@ def classes(rows: Sequence[Row]) -> list[int | None]:
 
 
 def heat_view(name: str, crosstab: Crosstab[Row]) -> Spec:
-    """One panel: groups down and across, each cell with its number."""
+    """Draw one panel: groups down and across, with a number in each field."""
     rows = [row for line in crosstab.cells for row in line]
     down, across = (distinct(clean(text, 24) for text in texts) for texts in (crosstab.down, crosstab.across))
     said = [TOO_FEW if row.vague else number(row.value, row.low, row.high) for row in rows]
@@ -177,9 +177,9 @@ def heat_view(name: str, crosstab: Crosstab[Row]) -> Spec:
         "x": nominal("a", sort=list(across), scale={"domain": list(across)}, axis={**axis, "orient": "top", **flat}),
         "y": nominal("b", sort=list(down), scale={"domain": list(down)}, axis=axis),
     }
-    told = pointed_at("b", "a", "v", "lo", "hi")
+    tooltip = pointed_at("b", "a", "v", "lo", "hi")
     layers = [
-        layer(values, mark("rect", stroke=PALE, strokeWidth=0.6), **square, fill=itself("c"), tooltip=told),
+        layer(values, mark("rect", stroke=PALE, strokeWidth=0.6), **square, fill=itself("c"), tooltip=tooltip),
         layer(values, mark("text", baseline="middle", fontSize=10), **square, text=nominal("t"), color=itself("i")),
     ]
     return {**heading(clean(name, 70), 10), **view(wide * len(across), _ANSWER_HEAT_TALL * len(down), layers)}

@@ -1,7 +1,7 @@
-"""`plots.release`: the answers with their intervals, as they were released.
+"""`plots.release`: the released answers with their intervals.
 
-Very many answers of a query stand in bins of neighbors: a bin shows from where to where its answers go, and
-everything between the lowest and the highest end of their intervals.
+If a query has very many answers, consecutive answers share a mark. It shows the range of the answers, and the range
+from the lowest to the highest end of their intervals.
 """
 
 import math
@@ -47,12 +47,12 @@ from dxprivacy.releases.release import TOO_FEW, Release, Row
 from dxprivacy.wording import plural
 
 BINS = 240
-STRIPS = 6  # of one table
+STRIPS = 6  # strips of one table
 _LEAST_AREA = 8  # answers
 
 
 def release_picture(release: Release) -> Picture:
-    """Every answer with its 95 % interval, from the release alone.
+    """Draw every answer with its 95 % interval, from the release alone.
 
     >>> import dxprivacy as dx
     >>> rows = (Row("M", "count by sex", 40, 35, 45, "", False), Row("F", "count by sex", 60, 55, 65, "", False))
@@ -75,7 +75,7 @@ def release_picture(release: Release) -> Picture:
 
 
 def panel_pictures(release: Release, panel: AnswerPanel) -> list[Picture]:
-    """One panel by itself, for a page that says the rest: each of its views, so that all begin where the text does."""
+    """Return each view of a panel as a picture without title, for pages, where all are aligned with the text."""
     views = _views(panel, "", places_of(release.facts), earth=on_earth(release.facts))
     return [several([view], "", "", description=clean(panel.name, 100) or "Released answers") for view in views]
 
@@ -83,7 +83,7 @@ def panel_pictures(release: Release, panel: AnswerPanel) -> list[Picture]:
 def _views(
     panel: AnswerPanel, name: str, places: Mapping[str, Mapping[str, Any]], *, earth: bool, extent: float = 0.0
 ) -> list[Spec]:
-    """How a panel is drawn: a map for places, shaded cells for two-way tables, and rows or strips."""
+    """Draw a panel: a map for places, a heat map for a two-way table, rows or strips otherwise."""
     if maps := maps_of(panel):
         where = next((places[known] for known in places if f" {known} " in f" {panel.name} "), {})
         return [density_view(each, name, where) for each in maps[:MAPS]]
@@ -100,7 +100,7 @@ def _views(
 
 
 def _parts(panel: AnswerPanel) -> list[AnswerPanel]:
-    """Of a long two-way table a strip for each group of the shorter direction, where these are few."""
+    """Split a long two-way table into one strip for each group of the shorter direction, if these are few."""
     table = panel.table
     crosstab = None if table is None else table.crosstab
     if table is None or crosstab is None or min(len(crosstab.down), len(crosstab.across)) > STRIPS:
@@ -136,13 +136,13 @@ def _rows(name: str, panel: AnswerPanel, extent: float) -> Spec:
 
 
 def along_a_line(panel: AnswerPanel) -> bool:
-    """Whether the answers are a density: neighboring cells belong together, and are drawn as one line."""
+    """Return whether the answers are a density along a line, which is drawn as one line."""
     table = panel.table
     return table is not None and table.query.startswith(f"{Density.ask} ") and len(panel.rows) >= _LEAST_AREA
 
 
 def _area(name: str, panel: AnswerPanel) -> Spec:
-    """A line through all answers in their order, in the band of their intervals."""
+    """Draw a line through all answers in their order, in the band of their intervals."""
     rows, labels = panel.rows, panel.labels
     values = [
         {"k": k + 0.5, "v": row.value, "lo": row.low, "hi": row.high, "answers": clean(label, 80)}
@@ -150,18 +150,18 @@ def _area(name: str, panel: AnswerPanel) -> Spec:
     ]
     x = quantitative("k", axis=None, scale=span(0, len(rows)))
     y = number_channel(rows)
-    told = pointed_at("answers", "v", "lo", "hi")
+    tooltip = pointed_at("answers", "v", "lo", "hi")
     band, line = mark("area", color=ACCENT, opacity=0.25), mark("line", color=ACCENT, strokeWidth=2)
     layers = [
         shared(band, x=x, y=on(y, "lo"), y2={"field": "hi"}),
         shared(line, x=x, y=on(y, "v")),
-        shared(mark("circle", size=16, color=ACCENT, opacity=0.01), x=x, y=on(y, "v"), tooltip=told),
+        shared(mark("circle", size=16, color=ACCENT, opacity=0.01), x=x, y=on(y, "v"), tooltip=tooltip),
     ]
     return strip_view(name, labels, layers, {"data": {"values": values}})
 
 
 def _strip(name: str, panel: AnswerPanel) -> Spec:
-    """Answers side by side in their order, in bins where they are many."""
+    """Draw answers side by side in their order; consecutive ones share a mark if there are very many."""
     rows, labels = panel.rows, panel.labels
     size = math.ceil(len(rows) / BINS)
     bins = [range(k, min(k + size, len(rows))) for k in range(0, len(rows), size)]
@@ -179,15 +179,15 @@ def _strip(name: str, panel: AnswerPanel) -> Spec:
     wide = STRIP / len(bins)
     x = quantitative("k", axis=None, scale=span(0, len(bins)))
     y = number_channel(rows)
-    told = pointed_at("answers", "v", *(["w"] if size > 1 else []), "lo", "hi")
+    tooltip = pointed_at("answers", "v", *(["w"] if size > 1 else []), "lo", "hi")
     bar = mark("rule", color=ACCENT, opacity=0.35, strokeWidth=max(1, min(5, 0.8 * wide)))
     dot = mark("circle", size=max(6, min(46, wide**2)), color=ACCENT, opacity=1)
     reach = mark("rule", color=ACCENT, strokeWidth=max(2, min(5, 0.8 * wide)), strokeCap="round")
     layers = [
-        shared(bar, x=x, y=on(y, "lo"), y2={"field": "hi"}, tooltip=told),
-        shared(dot, x=x, y=on(y, "v"), tooltip=told)
+        shared(bar, x=x, y=on(y, "lo"), y2={"field": "hi"}, tooltip=tooltip),
+        shared(dot, x=x, y=on(y, "v"), tooltip=tooltip)
         if size == 1
-        else shared(reach, x=x, y=on(y, "v"), y2={"field": "w"}, tooltip=told),
+        else shared(reach, x=x, y=on(y, "v"), y2={"field": "w"}, tooltip=tooltip),
     ]
     return strip_view(name, labels, layers, {"data": {"values": values}})
 
@@ -232,7 +232,7 @@ def _reading(release: Release, shown: Sequence[AnswerPanel], panels: int) -> str
         reach = widths([row for panel in heats for row in panel.rows])
         parts.append(f"Shaded tables: noisy answers, {reach}, darker for larger ones")
     if max((len(panel.rows) for panel in listed), default=0) > BINS:
-        parts.append("Many answers share a mark: from the lowest to the highest, bar over all their intervals")
+        parts.append("Several answers share a mark: from the lowest to the highest, bar over all their intervals")
     if any(r.vague for panel in listed for r in panel.rows):
         parts.append("Gray: too few records to say")
     if release.records is not None:

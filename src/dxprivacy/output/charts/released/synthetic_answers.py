@@ -1,7 +1,8 @@
 """`plots.synthesis`: released intervals as bars, and the answers of synthetic records as dots on them.
 
-Up to some fifty answers of a query stand in rows, on the axis of their answers.  More stand side by side in their
-order, each measured by its own interval; of very many, the worst of each few neighbors.
+Up to `ROWS` answers of a query are drawn in rows, on the axis of their answers.  More are drawn side by side in their
+order, each in the scale of its own interval. If there are very many, only the worst of each few consecutive ones is
+drawn.
 """
 
 import math
@@ -43,12 +44,12 @@ from dxprivacy.synthetic.synthesis_report import ComparedAnswer, Report
 from dxprivacy.wording import plural
 
 DOTS = 1_500
-_FARTHEST = 2.5  # half-widths; what lies farther outside is drawn on the edge
+_FARTHEST = 2.5  # half-widths; answers farther outside are drawn on the edge
 _SIDES = "datum.value < 0 ? 'lower end' : datum.value > 0 ? 'upper end' : 'middle'"
 
 
 def synthesis_picture(report: Report) -> Picture:
-    """Every released interval with the synthetic answer, from the report alone.
+    """Draw every released interval with the synthetic answer, from the report alone.
 
     >>> import dxprivacy as dx
     >>> row = Row("M", "count by sex", 40, 35, 45, "", False)
@@ -57,8 +58,8 @@ def synthesis_picture(report: Report) -> Picture:
     """
     require(report, Report, "a report", ["session.synthesize(plan).report"])
     if not report.compared:
-        raise UsageError("nothing was released that synthetic answers could be compared with")
-    # Keyed by the row's identity: two answers may look alike.
+        raise UsageError("the report holds no released answers to compare with")
+    # Keyed by the row's identity, because two rows may be equal.
     answers = {id(a.released): a for a in report.compared}
     every = panels_of([a.released for a in report.compared if a.released is not None])
     shown = [(panel, [answers[id(row)] for row in panel.rows]) for panel in every[:PANELS]]
@@ -92,7 +93,7 @@ def _drawn(answer: ComparedAnswer) -> Spec:
 
 
 def _dots(values: list[Spec], size: float, **channels: Any) -> list[Spec]:
-    """Synthetic answers: filled inside, open outside."""
+    """Draw synthetic answers: filled dots inside the interval, open ones outside."""
     inside, outside = [v for v in values if v["inside"]], [v for v in values if not v["inside"]]
     filled = mark("circle", size=size, color=INK, opacity=1)
     hollow = mark("point", size=size, stroke=INK, fill="white", opacity=1, strokeWidth=1.4)
@@ -117,7 +118,7 @@ def _rows(name: str, labels: Sequence[str], answers: Sequence[ComparedAnswer]) -
 
 
 def _strip(panel: AnswerPanel, answers: Sequence[ComparedAnswer]) -> Spec:
-    """Many answers side by side in their order, each measured by its own interval, from -1 to 1."""
+    """Draw many answers side by side in their order, each scaled by its own interval to -1 .. 1."""
     size = math.ceil(len(answers) / DOTS)
     bins = [answers[k : k + size] for k in range(0, len(answers), size)]
     worst = [max(group, key=lambda a: abs(_within(a))) for group in bins]
@@ -128,7 +129,7 @@ def _strip(panel: AnswerPanel, answers: Sequence[ComparedAnswer]) -> Spec:
     wide = STRIP / len(bins)
     x = quantitative("k", axis=None, scale=span(0, len(bins)))
     axis = {"values": [-1, 0, 1], "title": None, "labelExpr": _SIDES, "gridColor": PALE}
-    # Room for dots on the edges, half of which would be cut off.
+    # A margin, because dots on the edges would be cut in half.
     y = quantitative("w", scale=span(-1.06 * _FARTHEST, 1.06 * _FARTHEST), axis=axis)
     band = mark("rect", color=ACCENT, opacity=0.35)
     layers = [
@@ -139,7 +140,7 @@ def _strip(panel: AnswerPanel, answers: Sequence[ComparedAnswer]) -> Spec:
 
 
 def _within(answer: ComparedAnswer) -> float:
-    """Where a synthetic answer lies: 0 in the middle of its interval, -1 and 1 at the ends, beyond these outside."""
+    """Return the position of a synthetic answer in its interval: 0 in the middle, -1 and 1 at the ends."""
     row = answer.released
     if row is None or row.high <= row.low:
         return 0.0 if answer.inside else _FARTHEST
@@ -147,14 +148,14 @@ def _within(answer: ComparedAnswer) -> float:
 
 
 def _reading(report: Report, shown: Sequence[tuple[AnswerPanel, Sequence[ComparedAnswer]]], panels: int) -> str:
-    parts = ["Bar: 95 % interval as released, around its answer. Dot: what the synthetic records answer"]
+    parts = ["Bar: released 95 % interval, around its answer. Dot: answer of the synthetic records"]
     if any(not a.inside for _, answers in shown for a in answers):
-        parts[0] += ", open where that lies outside"
+        parts[0] += ", open if it lies outside"
     most = max((len(answers) for _, answers in shown), default=0)
     if most > ROWS:
-        parts.append("Many answers stand side by side, each measured by its own interval")
+        parts.append("Many answers are drawn side by side, each in the scale of its own interval")
     if most > DOTS:
-        parts.append("Of neighbors the one that fits worst is drawn")
+        parts.append("Of each few consecutive answers, the worst is drawn")
     if any(a.released is not None and a.released.vague for _, answers in shown for a in answers):
         parts.append("Gray: too few records to say")
     parts.append(plural(report.records, "synthetic record"))
