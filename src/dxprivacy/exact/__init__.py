@@ -1,4 +1,4 @@
 """Exact numbers, arrays, and the grid on which answers are integers.
 
-In reading order: `arrays`, `rounding`, `answer_grid`, `normal`.
+In reading order: `rounding`, `arrays`, `answer_grid`, `normal`.
 """

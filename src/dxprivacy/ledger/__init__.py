@@ -1,7 +1,7 @@
 """The ledger: what was spent, pair by pair, durably.
 
-In reading order: `witness`, `journal`, `receipt`, `policy_versions`, `policy_upgrade`, `history`, `leftover`,
-`ledger_budget`, `adoption`, `ledger`.
+In reading order: `witness`, `journal`, `policy_versions`, `policy_upgrade`, `history`, `leftover`, `ledger_budget`,
+`receipt`, `adoption`, `ledger`.
 """
 
 from dxprivacy.ledger.adoption import Adoption

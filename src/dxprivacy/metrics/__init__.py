@@ -7,8 +7,8 @@ Each function here builds a `Metric` from plain Python values; the classes are i
 >>> d.exact(0, 1)
 Fraction(1, 20)
 
-In reading order: `metric`, `stored_metrics`, `attribute_sum`, `closed_forms`, `derived_metrics`, `distances`,
-`place_metrics`, `with_other`, `attribute_metrics`.
+In reading order: `metric`, `attribute_sum`, `closed_forms`, `derived_metrics`, `distances`, `place_metrics`,
+`with_other`, `attribute_metrics`, `stored_metrics`.
 """
 
 import math

@@ -1,4 +1,4 @@
 """Output for people: terminal output, charts and HTML pages.  Renders values and computes nothing about privacy.
 
-In reading order: `text`, `pages`, `charts`.
+In reading order: `text`, `charts`, `pages`.
 """

@@ -6,6 +6,6 @@ independent pieces and draws them.  Universes and queries are drawn from a seed:
 no private data is involved.
 
 In reading order: `figures`, `experiment`, `figure_drawing`, `kernels`, `bias_at_small_n`, `universes`,
-`metric_families`, `mwem_errors`, `baselines`, `personal`, `range_strategies`, `figure_folder`, `us_places`,
+`metric_families`, `mwem_errors`, `baselines`, `personal`, `range_strategies`, `us_places`, `figure_folder`,
 `reproducing`, `strategies_by_k`, `standard_comparison`, `statistical_queries`, `thresholds`.
 """

@@ -1,6 +1,6 @@
 """Policies: from a TOML file that a lawyer can read to a universe and a metric.
 
-In reading order: `skeleton`, `toml_file`, `policy_facts`, `policy_check`, `tables`, `neighbors`, `recoding`,
+In reading order: `toml_file`, `policy_facts`, `policy_check`, `tables`, `skeleton`, `neighbors`, `recoding`,
 `compiler`, `policy_diff`, `policy`, `query_files`.
 """
 

@@ -1,7 +1,7 @@
 """Privacy losses and costs, certificates, repair and transport.
 
-In reading order: `proportional_loss`, `costs`, `repair`, `declared_sensitivity`, `search`, `strictest_pair`,
-`map_costs`, `people_costs`, `proportional_costs`, `pullback`, `certificate`, `transport`.
+In reading order: `proportional_loss`, `costs`, `declared_sensitivity`, `search`, `certificate`, `repair`,
+`strictest_pair`, `map_costs`, `people_costs`, `proportional_costs`, `pullback`, `transport`.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Tables in the forms that other programs read, and in those for people.
 
-In reading order: `latex`, `columns`, `markdown`.
+In reading order: `latex`, `markdown`, `columns`.
 """
 
 from dxprivacy.tabular.columns import NUMBER, TEXT, Columnar, Columns, Printable, Tabular

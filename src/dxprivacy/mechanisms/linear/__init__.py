@@ -1,4 +1,4 @@
 """The mechanism of linear queries: integer answers plus exactly sampled noise.
 
-In reading order: `plan`, `run`, `plan_facts`, `noise`, `strategies`, `estimators`, `planning`, `release_answers`.
+In reading order: `plan_facts`, `noise`, `estimators`, `strategies`, `planning`, `release_answers`, `run`, `plan`.
 """

@@ -75,7 +75,7 @@ class PlanFacts(Facts):
     @property
     def counted_queries(self) -> Stack:
         """The measured queries: the workload's own, or those of a strategy."""
-        return self.measured.put(self.queries)
+        return self.measured.measured_queries(self.queries)
 
     @cached_property
     def cost(self) -> NoiseCost:

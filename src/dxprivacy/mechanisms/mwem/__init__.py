@@ -1,4 +1,4 @@
 """MWEM: multiplicative weights with the exponential mechanism.
 
-In reading order: `mwem_facts`, `weights`, `run`, `plan`, `mwem_by_hand`.
+In reading order: `weights`, `mwem_facts`, `run`, `plan`, `mwem_by_hand`.
 """

@@ -2,7 +2,7 @@
 
 Nothing here knows plans, policies or data; the results are proposals in floats and are certified elsewhere.
 
-In reading order: `closed_pairs`, `shapes`, `envelope`, `one_row`, `many_rows`, `joint`, `smalldb_bound`.
+In reading order: `closed_pairs`, `shapes`, `envelope`, `one_row`, `joint`, `many_rows`, `smalldb_bound`.
 """
 
 from dxprivacy.optimize.biased.envelope import envelope

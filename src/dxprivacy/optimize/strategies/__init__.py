@@ -3,7 +3,7 @@
 The inputs are pairs of elements (called cells) with limits, a Gram matrix, and rows.  Nothing here knows plans or data,
 and nothing here is certified: totals are computed from the rows in floats, and plans are certified elsewhere.
 
-In reading order: `strategy_problem`, `pair_structure`, `reweight`, `p_identity`, `bases`, `tents`, `strategy_limits`,
+In reading order: `strategy_problem`, `pair_structure`, `reweight`, `p_identity`, `tents`, `bases`, `strategy_limits`,
 `best_strategy`.
 """
 

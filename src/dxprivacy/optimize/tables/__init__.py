@@ -4,7 +4,7 @@ Attributes are numbered 0, 1, 2, ..., and a universe is the tuple of their sizes
 is measured as well (see `measured_table`).  The possible records are never enumerated; all computations are on tables
 and their components (see `table_components`).
 
-In reading order: `coding`, `measured_table`, `table_components`, `table_moves`, `table_search`, `table_estimates`,
+In reading order: `measured_table`, `table_components`, `table_moves`, `table_search`, `coding`, `table_estimates`,
 `table_limits`, `table_selection`.
 """
 

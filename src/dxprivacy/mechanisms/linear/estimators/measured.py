@@ -96,7 +96,7 @@ class Measured(ABC):
     def __init__(self, asked: Workload, queries: Stack) -> None:
         self.asked, self.queries = asked, queries
 
-    def put(self, asked: Stack) -> Stack:  # noqa: ARG002
+    def measured_queries(self, asked: Stack) -> Stack:  # noqa: ARG002
         """The measured queries, given the workload's queries."""
         return self.queries
 
@@ -162,7 +162,7 @@ class AsAsked(Measured):
     def __init__(self, asked: Workload) -> None:
         super().__init__(asked, Stack(()))
 
-    def put(self, asked: Stack) -> Stack:
+    def measured_queries(self, asked: Stack) -> Stack:
         """The workload's queries."""
         return asked
 

@@ -1,5 +1,5 @@
 """Which queries are measured, and with which scales.
 
-In reading order: `k_norm_strategies`, `separated_records`, `tables_in_rows`, `matrix_mechanism`, `biased_rows`,
+In reading order: `separated_records`, `tables_in_rows`, `k_norm_strategies`, `matrix_mechanism`, `biased_rows`,
 `hierarchies`, `other_rows`.
 """

@@ -1,5 +1,5 @@
 """Charts of facts that are known before a release: policies, plans, budgets.
 
-In reading order: `loss_profiles`, `policy_picture`, `budget_panels`, `budget_picture`, `plan_error`, `by_distance`,
-`policy_map`, `selection_chances`.
+In reading order: `loss_profiles`, `plan_error`, `by_distance`, `policy_map`, `policy_picture`, `budget_panels`,
+`budget_picture`, `selection_chances`.
 """
