@@ -15,11 +15,11 @@ import dxprivacy as dx
 
 HERE = Path(__file__).parent
 WHAT = """\
-What is protected: a person with all their years.  Nobody has more than five, so nothing is left out.  Two people who
-went to the doctor ten times more or less in every year may be distinguishable by ε 1, over everything ever released;
-once or twice more hardly at all.  Differences in several attributes add up, to at most ε 17 for two people who have nothing in
-common.  What is not protected: people whose rows tell about others (families share their income), and that somebody
-took part, if that is known from elsewhere: the number of people is public, and each of them is one.
+What is protected: a person with all their years.  No person has more than five, so nothing is left out.  Two people
+who went to the doctor ten times more or less in every year may be distinguishable by ε 1, over everything ever
+released; once or twice more hardly at all.  Differences in several attributes add up, to at most ε 17 for two people
+who have nothing in common.  What is not protected: people whose rows tell about others (families share their income),
+and that a person took part, if that is known from elsewhere: the number of people is public, and each of them is one.
 """
 
 
