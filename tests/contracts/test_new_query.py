@@ -120,3 +120,15 @@ def test_one_word_means_one_thing(known):
         register_query(Other)
     with pytest.raises(UsageError, match="extends Query"):
         register_query(dict)
+
+
+def test_a_kind_with_an_unknown_field_is_refused_before_it_is_registered():
+    @dataclass(frozen=True)
+    class Top(Query):
+        ask = "top"
+        also = ("depth",)
+        depth: int = 10
+
+    with pytest.raises(UsageError, match="unknown further field “depth”"):
+        register_query(Top)
+    assert "top" not in ASKS

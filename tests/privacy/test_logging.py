@@ -81,7 +81,7 @@ def test_a_whole_flow_tells_its_steps_and_nothing_of_the_data(folder, heard):
     release = whole_flow(folder)
     told = heard.text
     for event in (
-        "policy read", "ledger started", "carrying out", "cost reserved: entry=1 budget=0.2", "answer kept",
+        "policy read", "ledger started", "executing", "cost reserved: entry=1 budget=0.2", "release stored",
         "answered:",
         "answered before, nothing spent", "file written", "budget exceeded, nothing spent",
     ):  # fmt: skip

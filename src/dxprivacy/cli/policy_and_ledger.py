@@ -143,7 +143,7 @@ def _require_own(book: Path) -> None:
 def require_worth(warning: str, command: str, *, anyway: bool, recorded: Callable[[], bool]) -> None:
     """Ask on a terminal, refuse elsewhere; answers that the ledger holds already cost nothing and are not asked about.
 
-    `command` is the one that takes a larger budget.
+    `command` is the one that plans.
     """
     from dxprivacy.cli.given_files import command_line
     from dxprivacy.cli.terminal import show
@@ -158,8 +158,7 @@ def require_worth(warning: str, command: str, *, anyway: bool, recorded: Callabl
         raise UsageError("canceled; nothing spent, no data read")
     hints = [
         (f"{command_line()} --anyway", "spends the budget anyway"),
-        (f"dxp {command} … --budget 50%", "a larger budget has less noise; fewer or coarser queries, too"),
-        ("dxp check POLICY.toml", "names places that nearly coincide"),
+        (f"dxp {command} …", "with a larger --budget, or fewer or coarser queries"),
     ]
     raise UsageError(warning, details=["Nothing spent, no data read."], hints=hints)
 

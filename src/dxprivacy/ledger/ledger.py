@@ -331,7 +331,7 @@ class Ledger(Displayed):
         if (journal := self._found()) is None:
             raise LedgerError(f"request “{request}” was never reserved", where=str(self.path))
         journal.finish(request, release)
-        _LOG.event("answer kept", request=request, ledger=self.path)
+        _LOG.event("release stored", request=request, ledger=self.path)
 
     def entries(self) -> list[Entry]:
         """Return all reserved costs, oldest first, carried to the current version."""

@@ -204,5 +204,5 @@ def _kind(file: PolicyFile, section: str, name: str, table: dict[str, Any]) -> s
         known = (*COMMON, *(key for of in TABLES.values() for key in of.keys))
         close = [] if key in known else did_you_mean(key[:100], tuple(TABLES))
         if close:
-            raise file.error(f"“{key}” means nothing here", section=section, key=key, hints=[*close])
+            raise file.error(f"unknown key “{key}”", section=section, key=key, hints=[*close])
     raise file.error(f"{name} needs one of {', '.join(TABLES)}", section=section, hints=hints)

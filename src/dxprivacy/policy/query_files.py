@@ -162,7 +162,7 @@ class _Ask:
         kind = self._kind()
         for key in self.table:
             if key in _HINTS:
-                raise self.error(f"“{key}” means nothing here", key, [_HINTS[key]])
+                raise self.error(f"unknown key “{key}”", key, [_HINTS[key]])
         self.file.only(self.table, (kind, *_keys()[kind]), "query", entry=self.entry)
         title = self._title()
         build = self._in_words if kind == "text" else self._in_fields

@@ -175,7 +175,7 @@ class TomlFile:
         for name in table:
             if name not in known:
                 raise self.error(
-                    f"“{_short(name)}” means nothing here",
+                    f"unknown key “{_short(name)}”",
                     section=section,
                     key=key or name,
                     entry=entry,

@@ -46,7 +46,9 @@ def parse_budget(budget: object) -> Fraction:
     elif isinstance(budget, Fraction) or (re.fullmatch(r"\d{1,20}/\d{1,20}", text) and int(text.partition("/")[2])):
         value = Fraction(text)
     else:
-        raise UsageError(f"budget is {text[:40]}; it must be a percentage or a Fraction", hints=[_percentage(text)])
+        raise UsageError(
+            f"budget is {text[:40]}; give a percentage such as 25%, or in Python a Fraction", hints=[_percentage(text)]
+        )
     if not 0 < value <= 1:
         raise UsageError(f"budget is {text[:40]}; it must be more than 0 and at most 100 %")
     return value

@@ -6,6 +6,7 @@ from typing import Any
 
 from dxprivacy.errors import QueryError, UsageError, did_you_mean
 from dxprivacy.queries.conditions import Condition
+from dxprivacy.queries.further_fields import FURTHER
 from dxprivacy.queries.kinds.counts import Count, CountPeople
 from dxprivacy.queries.kinds.densities import Density
 from dxprivacy.queries.kinds.marginals import Marginals, Prefixes, Ranges
@@ -25,6 +26,9 @@ def register_query(kind: type[Query]) -> type[Query]:
     """Register a kind of query for words, plans and ledgers; a word cannot be registered twice."""
     if not (isinstance(kind, type) and issubclass(kind, Query)) or not kind.ask.isidentifier():
         raise UsageError("a kind of query is a class that extends Query, with one word for `ask`")
+    if unknown := sorted(set(kind.also) - FURTHER.keys()):
+        hint = "fields of a kind must be known to queries/further_fields.py"
+        raise UsageError(f"“{kind.ask}” has an unknown further field “{unknown[0]}”", hints=[hint])
     if ASKS.setdefault(kind.ask, kind) is not kind:
         raise UsageError(f"“{kind.ask}” is already registered as another kind of query")
     return kind

@@ -93,7 +93,7 @@ class Release(Released, Tabular, Printable):
     def covered(self) -> str:
         """What the intervals cover, and what they do not cover."""
         left_out = "" if "people" not in self.facts else ", nor rows beyond those that count of each person"
-        return f"privacy noise and cells, not sampling error{left_out}"
+        return f"privacy noise and binning, not sampling error{left_out}"
 
     def in_short(self) -> str:
         of = "" if self.records is None else f", {plural(self.records, 'record')}"

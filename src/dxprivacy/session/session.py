@@ -195,7 +195,7 @@ class Session(OneLine):
             require_budget(ledger, planned, len(reserved))
         count = spend.guarded(lambda: self._counted(planned))
         # Logged before counting and after the answer is stored, never in between, where timing would depend on data.
-        _LOG.event("carrying out", plan=planned.name, request=name, source=self.source.name)
+        _LOG.event("executing", plan=planned.name, request=name, source=self.source.name)
         made = planned.run(count, self._noise, spend, progress=progress)
         alone = spend.reserved and not planned.in_steps
         entries = tuple(spend.reserved) if alone else spend.entries(in_steps=planned.in_steps)
@@ -222,9 +222,8 @@ class Session(OneLine):
                 warning,
                 details=["Nothing spent, no data read."],
                 hints=[
-                    ("anyway=True", "spends the budget all the same"),
-                    ('budget="50%"', "a larger budget has less noise; fewer or coarser queries, too"),
-                    ("policy.check()", "names places that nearly coincide"),
+                    ("anyway=True", "spends the budget anyway"),
+                    ("session.plan(…)", "with a larger budget, or fewer or coarser queries"),
                 ],
             )
 

@@ -47,10 +47,12 @@ class KNormCounts(Way):
     @property
     def note(self) -> str:  # type: ignore[override]
         if any(isinstance(part, _Starred) for part in self._parts):
-            return "answers are means of noisy tables that share margins: not whole; they agree if nothing is other"
+            return (
+                "answers are means of noisy tables that share margins: not integers, and consistent if nothing is other"
+            )
         if self.rounded:
-            return "answers are worked out from noisy counts, some of which agree with one another: not all are whole"
-        return "answers are sums of noisy counts that agree with one another: they are whole, and add up"
+            return "answers are estimated from noisy counts, some with k-norm noise: not all are integers"
+        return "answers are sums of noisy counts with k-norm noise: they are integers, and add up"
 
     @cached_property
     def _parts(self) -> "list[_Nested | _Starred | _Alone]":

@@ -77,7 +77,7 @@ class LeastSquares(Way):
     """The estimate of least variance without bias."""
 
     words = "worked out by least squares"
-    note = "answers are worked out together from other noisy counts: they agree with one another, and are not whole"
+    note = "answers are estimated by least squares from other noisy counts: they are consistent, and not integers"
     exact = False
     rounded = True
 

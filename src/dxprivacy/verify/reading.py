@@ -37,7 +37,9 @@ _texts = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 def refuse(what: str, where: str = "") -> NotVerified:
     """The error for what does not hold."""
-    return NotVerified(what, where=where, hints=[("dxp plan … · dxp release …", "write files that can be verified")])
+    return NotVerified(
+        what, where=where, hints=[("restore the file", "from the newest copy; a ledger together with its witness")]
+    )
 
 
 def parse(text: str) -> Any:

@@ -163,7 +163,7 @@ def _check_notes(data: Any, claim: Claim) -> None:
         raise refuse("are not those that belong to these queries", "notes")
 
 
-_NOT_INCLUDED = "errors do not include it, as nobody said how many records there are"
+_NOT_INCLUDED = "errors do not include it: the number of records is not given"
 _HALF = "half as many records mean twice the error"
 
 

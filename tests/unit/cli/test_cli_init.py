@@ -188,7 +188,7 @@ def test_declared_public_is_true_or_false_and_only_for_values(given):
     with pytest.raises(PolicyError, match="declared_public is true or false") as caught:
         dx.Policy.parse(text.format("values = [1, 2]", given).replace("per = 1\n", ""))
     assert caught.value.where == "policy.toml:6"
-    with pytest.raises(PolicyError, match="“declared_public” means nothing here"):
+    with pytest.raises(PolicyError, match="unknown key “declared_public”"):
         dx.Policy.parse(text.format("integers = [1, 2]", "true"))
 
 

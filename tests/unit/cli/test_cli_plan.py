@@ -13,7 +13,7 @@ def test_plan_shows_errors_in_own_units_before_anything_is_spent(town, dxp):
     called = dxp("plan", "policy.toml", *asked, "--n-records", 4000, "--budget", "100%").fine()
     rows = squeezed(called.out)
     assert re.fullmatch(r"Plan [0-9a-f]{4} · 3 answers · 100 % of the policy · nothing spent, no data read", rows[0])
-    assert rows[2] == "typical error ± 95 % target standard DP* at our worst limited by"
+    assert rows[2] == "typical error ± 95 % target standard DP* at worst-case ε limited by"
     plain = r"ε 0\.\d+ ± [\d.]+ m [\d.]+× ± [\d.]+ m"
     assert re.match(rf"mean elevation [\d.]+ m [\d.]+ m 2 m {plain} nothing: target reached", rows[3])
     assert any(re.fullmatch(r"M 1\.92 6 ε 1 ± 6 1× ± \d+ M – F", row) for row in rows)

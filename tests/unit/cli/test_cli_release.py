@@ -48,7 +48,7 @@ def test_release_reserves_counts_writes_and_guarantees(town, dxp, planned, known
     rows = squeezed(called.out)
     assert rows[6:8] == ["count by state", "state released 95 % interval"]
     assert any(re.fullmatch(r"M 1,177 [\d,]+ – [\d,]+", row) for row in rows)
-    assert "Intervals cover privacy noise and cells, not sampling error." in rows
+    assert "Intervals cover privacy noise and binning, not sampling error." in rows
     guarantee = " ".join(rows[rows.index("Guarantee") + 1 : -2])
     assert "1. If any one record i is replaced by another record j" in guarantee
     assert "the number of records (400) is treated as public" in guarantee
@@ -122,7 +122,8 @@ def test_many_answers_are_cut_on_the_screen_and_complete_in_the_file(town, dxp, 
     called = dxp("release", plan.name, "--data", "people.csv", *CURATOR).fine()
     name = plan.stem.removeprefix("plan-")
     assert (
-        f"  8 more in release-{name}.csv. Intervals cover privacy noise and cells, not sampling error." in called.lines
+        f"  8 more in release-{name}.csv. Intervals cover privacy noise and binning, not sampling error."
+        in called.lines
     )
     assert len((town / f"release-{name}.csv").read_text().splitlines()) == 21
     full = dxp("release", plan.name, "--data", "people.csv", *CURATOR, "--all").fine()

@@ -169,7 +169,7 @@ def test_grids_and_places_are_drawn(tmp_path):
         (GRID.replace('coordinates = ["lat", "lon"]\n', ""), 3, "coordinates names two columns"),
         (GRID + 'column = "lat"\n', 9, "coordinates are in two columns"),
         (GRID + "trim = true\n", 9, "cell: numbers, dates and times have blanks around them already"),
-        (GRID + 'reach = "5 km"\n', 9, "“reach” means nothing here"),
+        (GRID + 'reach = "5 km"\n', 9, "unknown key “reach”"),
         (NEAREST + "fold_case = true\n", 8, "fold_case is about the spelling of ids"),
         (NEAREST + "reach = 5\n", 8, "reach is '5'; a distance with its unit is needed"),
         (NEAREST + 'reach = "-5 km"\n', 8, "reach is '-5 km'"),

@@ -58,7 +58,7 @@ def test_the_page_for_the_lawyer_says_on_what_line_breaks_rest():
     ("table", "line", "words"),
     [
         ("file = 3\n", 3, "file is a table"),
-        ('[file]\nseparator = ";"\n', 4, "“separator” means nothing here"),
+        ('[file]\nseparator = ";"\n', 4, "unknown key “separator”"),
         ('[file]\ndelimiter = "||"\n', 4, "a delimiter is one character"),
         ('[file]\ndelimiter = "x"\n', 4, "occur in entries; they do not separate"),
         ("[file]\ndelimiter = '\"'\n", 4, "quotes enclose fields"),

@@ -93,7 +93,7 @@ def test_steps_of_times(lines, listed, price):
         ("weekdays = false\nepsilon = 1", "weekdays is true"),
         ("weekdays = true\nepsilon = 1\nmax_epsilon = 2", "max_epsilon means nothing without per"),
         ('weekdays = true\nepsilon = 1\nper = "1 month"', "a time with its unit"),
-        ('weekdays = true\nepsilon = 1\nstep = "1 day"', "“step” means nothing here"),
+        ('weekdays = true\nepsilon = 1\nstep = "1 day"', "unknown key “step”"),
         ('weekdays = true\nepsilon = 1\ntimezone = "Berlin"', "no time zone"),
         ('weekdays = true\nepsilon = 1\nformat = "%d.%m"', "it needs %Y, %m and %d"),
         ('hours = 24\nepsilon = 1\nper = "1 hour"', "a first and a last one"),

@@ -87,7 +87,7 @@ def consistent(problem: OrderedFit, watch: Watch | None = None) -> NestedFit | N
 
     >>> found = consistent(OrderedFit(np.eye(4), 3, 0.1))
     >>> found.name, round(found.total)  # independent noise in four counts: 2,400
-    ('ranges halved', 1679)
+    ('a hierarchy of ranges', 1679)
     """
     if not 2 <= problem.cells <= MOST_CELLS or (problem.reach == 1 and problem.cells > 2):
         return None  # on a line, prefixes with independent noise are optimal
@@ -227,7 +227,9 @@ def _halved(problem: OrderedFit, watch: Watch) -> Iterator[tuple[_Shape, Floats]
             _found_before[key] = best
     ranges = [(a, b, count - 1 - depth) for depth, borders in enumerate(levels) for a, b in pairwise(borders)]
     yield (
-        _Shape.of("ranges halved" if problem.borders is None else "boxes halved", problem.cells, ranges, count),
+        _Shape.of(
+            "a hierarchy of ranges" if problem.borders is None else "a hierarchy of boxes", problem.cells, ranges, count
+        ),
         np.exp(best),
     )
 

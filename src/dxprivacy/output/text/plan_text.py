@@ -179,7 +179,7 @@ def _span(values: list[float], unit: str = "") -> str:
     return f"{text} {unit}".rstrip()
 
 
-_HEAD = ("", "typical error", "± 95 %", "target", "standard DP*", "", "", "at our worst", "limited by")
+_HEAD = ("", "typical error", "± 95 %", "target", "standard DP*", "", "", "at worst-case ε", "limited by")
 _ASKED, _PLAIN = 3, (4, 5, 6, 7)
 
 

@@ -195,7 +195,7 @@ def test_the_gain_where_records_may_be_absent_is_that_of_a_hand_computation():
 def test_both_readings_stand_in_the_table_and_in_the_file():
     plan = make_plan(["sum age", "count by sex"], of_age(SEX, sex=1), n_records=1000)
     head = next(line for line in str(plan).splitlines() if "± 95 %" in line)
-    assert head.index("standard DP*") < head.index("at our worst") < head.index("limited by")
+    assert head.index("standard DP*") < head.index("at worst-case ε") < head.index("limited by")
     line = next(line for line in str(plan).splitlines() if line.startswith("  sum age"))
     assert "ε 0.5" in line
     assert "9×" in line

@@ -50,7 +50,7 @@ def test_exact_and_vague_answers_are_told_in_words():
 
 def test_it_says_what_the_intervals_cover():
     picture = dx.plots.release(released(row("M", 40.0)))
-    assert "covers privacy noise and cells, not sampling error" in picture.subtitle
+    assert "covers privacy noise and binning, not sampling error" in picture.subtitle
 
 
 def test_an_axis_starts_at_zero_unless_that_would_hide_the_intervals():

@@ -331,10 +331,12 @@ class KNormCounts(Measured):
     def note(self) -> str:  # type: ignore[override]
         """The note for readers, which depends on whether all answers are integers."""
         if self.whole:
-            return "answers are sums of noisy counts that agree with one another: they are whole, and add up"
+            return "answers are sums of noisy counts with k-norm noise: they are integers, and add up"
         if any(isinstance(part, Starred) for part in self.parts):
-            return "answers are means of noisy tables that share margins: not whole; they agree if nothing is other"
-        return "answers are worked out from noisy counts, some of which agree with one another: not all are whole"
+            return (
+                "answers are means of noisy tables that share margins: not integers, and consistent if nothing is other"
+            )
+        return "answers are estimated from noisy counts, some with k-norm noise: not all are integers"
 
     @property
     def whole(self) -> bool:

@@ -151,7 +151,7 @@ class LeastSquares(Measured):
     """The unbiased linear estimate of least variance, given the measured rows, and the number of records if public."""
 
     how = "least squares"
-    note = "answers are worked out together from other noisy counts: they agree with one another, and are not whole"
+    note = "answers are estimated by least squares from other noisy counts: they are consistent, and not integers"
 
     def __init__(self, asked: Workload, queries: Stack) -> None:
         super().__init__(asked, queries)

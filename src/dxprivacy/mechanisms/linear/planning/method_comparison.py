@@ -73,7 +73,7 @@ def compare_methods(task: Task) -> list[ComparedMethod]:
             and not method_.in_auto(task)
         ):
             refused[method_.name] = (
-                f"too many rows to try next to the other methods; --method {method_.name} tries it",
+                f"not part of auto for this problem; --method {method_.name} tries it",
                 0.0,
             )
             continue

@@ -12,7 +12,7 @@ from dxprivacy.queries.grouping import Reference, resolve
 from dxprivacy.queries.kinds.sums import LEFT_OUT, ZERO, OfNumbers
 from dxprivacy.wording import digits
 
-_NOT_INCLUDED = "errors do not include it, as nobody said how many records there are"
+_NOT_INCLUDED = "errors do not include it: the number of records is not given"
 _HALF = "half as many records mean twice the error"
 
 

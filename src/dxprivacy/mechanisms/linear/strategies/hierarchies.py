@@ -105,8 +105,8 @@ def propose(workload: Workload, under: Policed, importance: Floats, own_scales: 
     scales = np.concatenate([some.scales for some in each])
     measured.require_narrow(scales.tolist(), _ROOM)
     names = " and ".join(dict.fromkeys(some.name for some in each if some.name))
-    told = "sums of whole counts" if measured.whole else "worked out together"
-    return ProposedHierarchy(measured, scales, f"counts {names}, with noise that agrees: answers are {told}")
+    told = "sums of integer counts" if measured.whole else "estimated from them"
+    return ProposedHierarchy(measured, scales, f"measures {names} with k-norm noise: answers are {told}")
 
 
 @dataclass(frozen=True, eq=False)
