@@ -48,7 +48,7 @@ class KNormCounts(Way):
     def note(self) -> str:  # type: ignore[override]
         if any(isinstance(part, _Starred) for part in self._parts):
             return (
-                "answers are means of noisy tables that share margins: not integers, and consistent if nothing is other"
+                "answers are means of noisy tables that share margins: not integers; consistent if nothing is other"
             )
         if self.rounded:
             return "answers are estimated from noisy counts, some with k-norm noise: not all are integers"
