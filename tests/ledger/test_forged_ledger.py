@@ -105,7 +105,7 @@ def _name(file):
     return str(Path(f"/proc/self/fd/{file}").readlink())
 
 
-def with_stored_shares(path, d, plan, budget, count=3):
+def with_stored_budgets(path, d, plan, budget, count=3):
     """A ledger whose reserve rows state this budget, with chain and witness in order."""
     content = cost_content(plan.cost, plan.queries)
     with unused_ledger(path, d, dataset="p") as ledger:
@@ -118,7 +118,7 @@ def with_stored_shares(path, d, plan, budget, count=3):
 def test_a_stored_budget_that_does_not_follow_from_its_entry_is_refused(tmp_path, budget):
     d = dx.metrics.constant(3, "0.3")
     plan = standard_plan([[1, 0, 0]], d, budget="30%")
-    with_stored_shares(tmp_path / "l.db", d, plan, budget)
+    with_stored_budgets(tmp_path / "l.db", d, plan, budget)
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:
         for call in (ledger.entries, ledger.verify, lambda: reserve(ledger, plan)):
             with pytest.raises(
@@ -154,7 +154,7 @@ def test_an_entry_without_noise_that_no_policy_allows_is_refused_as_damage(tmp_p
     d = dx.metrics.constant(3, "0.3")
     plan = standard_plan([[1, 0, 0]], d, budget="30%")
     exact = replace(plan, scales=(0.0,))
-    with_stored_shares(tmp_path / "l.db", d, exact, "3/10", count=1)
+    with_stored_budgets(tmp_path / "l.db", d, exact, "3/10", count=1)
     with (
         Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger,
         pytest.raises(LedgerError, match="not follow"),
@@ -162,7 +162,7 @@ def test_an_entry_without_noise_that_no_policy_allows_is_refused_as_damage(tmp_p
         ledger.verify()
 
 
-def test_shares_are_computed_once_for_equal_costs(tmp_path, monkeypatch):
+def test_budgets_are_computed_once_for_equal_costs(tmp_path, monkeypatch):
     d = dx.metrics.constant(3, "0.3")
     plan = standard_plan([[1, 0, 0]], d, budget="1%")
     with Ledger.open(tmp_path / "l.db", d, dataset="p", new_ledger=True) as ledger:

@@ -47,9 +47,7 @@ class KNormCounts(Way):
     @property
     def note(self) -> str:  # type: ignore[override]
         if any(isinstance(part, _Starred) for part in self._parts):
-            return (
-                "answers are means of noisy tables that share margins: not integers; consistent if nothing is other"
-            )
+            return "answers are means of noisy tables that share margins: not integers; consistent if nothing is other"
         if self.rounded:
             return "answers are estimated from noisy counts, some with k-norm noise: not all are integers"
         return "answers are sums of noisy counts with k-norm noise: they are integers, and add up"

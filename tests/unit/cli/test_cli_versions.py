@@ -133,6 +133,8 @@ def test_an_export_needs_no_policy_and_holds_no_true_answer(spent, dxp):
     release = json.loads(next(r["content"] for r in rows if r["kind"] == "finish"))
     assert 200 not in [a.get("value") for a in release["answers"]]  # the true count of each sex
     refused(dxp("ledger", "ledger.db", "--export", "journal.jsonl"), 2, "is there already")
+    refused(dxp("ledger", "ledger.db", "--export", "-"), 2, "needs the name of a file")
+    assert not (spent / "-").exists()
     data = json.loads(dxp("ledger", "ledger.db", "--export", "more.jsonl", "--json").fine().out)
     assert (data["rows"], data["head"]) == (6, head["head"])
 

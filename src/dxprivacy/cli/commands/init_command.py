@@ -167,8 +167,8 @@ def key_lines(columns: list[tuple[str, str]], remedy: str) -> list[str]:
     if not found:
         return []
     some = ", ".join(short(name, 24) for name in found[:3]) + (", …" if len(found) > 3 else "")
-    says = "looks like a key" if len(found) == 1 else "look like keys"
-    text = f"{some} {says}: if people have several rows, say so, or each row is protected alone: {remedy}"
+    says = "looks like the key of a person" if len(found) == 1 else "look like keys of people"
+    text = f"{some} {says}. If a person can have several rows: {remedy}. Otherwise each row is protected alone."
     return [f"{tag('warn', '! people')}    {text}"]
 
 

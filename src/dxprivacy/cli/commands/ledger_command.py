@@ -134,8 +134,11 @@ def _beside(ledger: Path) -> "tuple[Path, Policy, str]":
 
 def _export(ledger: Path, file: Path, *, as_json: bool) -> None:
     from dxprivacy.cli.terminal import next_step, show, show_json, working
+    from dxprivacy.errors import UsageError
     from dxprivacy.ledger.receipt import export
 
+    if str(file) == "-":  # an archive is a private file, and never standard output
+        raise UsageError("--export needs the name of a file", hints=[("--export journal.jsonl", "writes a new file")])
     with working("checking the chain"):
         done = export(ledger, file)
     if as_json:

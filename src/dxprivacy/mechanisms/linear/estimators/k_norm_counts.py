@@ -333,9 +333,7 @@ class KNormCounts(Measured):
         if self.whole:
             return "answers are sums of noisy counts with k-norm noise: they are integers, and add up"
         if any(isinstance(part, Starred) for part in self.parts):
-            return (
-                "answers are means of noisy tables that share margins: not integers; consistent if nothing is other"
-            )
+            return "answers are means of noisy tables that share margins: not integers; consistent if nothing is other"
         return "answers are estimated from noisy counts, some with k-norm noise: not all are integers"
 
     @property
