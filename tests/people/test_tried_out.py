@@ -61,7 +61,7 @@ def test_the_pages_of_a_ledger_speak_about_people_and_their_epsilon(folder, dxp)
     dxp("release", "p.json", "--data", "visits.csv", "--policy", "policy.toml", "--new-ledger", "--anyway")
     dxp("ledger", "ledger.db", "--html")
     page = " ".join(next(folder.glob("ledger-*.html")).read_text().split())
-    assert "any two people i and j, of each of whom at most 2 rows count" in page
+    assert "any two people i and j (at most 2 rows of each person count)" in page
     assert "someone with several records" not in page
     assert "0.5 of ε 1 used" in page  # of two people: a row has half of it
     assert "% of ε 1" in page or "% of ε 1.0" in page

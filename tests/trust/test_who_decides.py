@@ -141,7 +141,7 @@ def test_a_plan_that_names_a_policy_of_its_own_is_not_followed(house, release):
     evil = hand_over(desk, pointed_at(planned(analyst / "policy.toml", "count by sex"), analyst / "policy.toml"))
     refused = release(curator, evil)
     assert refused.returncode == 2, refused.stderr
-    assert "which policy is kept, and which ledger pays?" in refused.stderr
+    assert "name the policy and the ledger" in refused.stderr
     for word in ("--policy policy.toml", "--ledger LEDGER.db"):  # the command to type, with what stands here
         assert f"dxp release {evil} --data people.csv {word}" in refused.stderr
     assert str(analyst) not in refused.stderr  # what the plan says is not even proposed

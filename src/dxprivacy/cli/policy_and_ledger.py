@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -140,10 +141,10 @@ def _require_own(book: Path) -> None:
 # -- Budget is not spent on uninformative answers without `--anyway` ---------------------------------------------------
 
 
-def require_worth(warning: str, command: str, *, anyway: bool, recorded: Callable[[], bool]) -> None:
+def require_worth(warning: str, command: str, budget: Fraction, *, anyway: bool, recorded: Callable[[], bool]) -> None:
     """Ask on a terminal, refuse elsewhere; answers that the ledger holds already cost nothing and are not asked about.
 
-    `command` is the one that plans.
+    `command` is the one that plans; a larger budget than `budget` is offered if there is one.
     """
     from dxprivacy.cli.given_files import command_line
     from dxprivacy.cli.terminal import show
@@ -156,9 +157,10 @@ def require_worth(warning: str, command: str, *, anyway: bool, recorded: Callabl
         if click.confirm("Spend the budget anyway?", default=False, err=True):
             return
         raise UsageError("canceled; nothing spent, no data read")
+    larger = " --budget 50%" if budget < Fraction(1, 2) else " --budget 100%" if budget < 1 else ""
     hints = [
         (f"{command_line()} --anyway", "spends the budget anyway"),
-        (f"dxp {command} …", "with a larger --budget, or fewer or coarser queries"),
+        (f"dxp {command} …{larger}", "less noise: a larger budget, or fewer or coarser queries"),
     ]
     raise UsageError(warning, details=["Nothing spent, no data read."], hints=hints)
 

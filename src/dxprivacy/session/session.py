@@ -223,7 +223,7 @@ class Session(OneLine):
                 details=["Nothing spent, no data read."],
                 hints=[
                     ("anyway=True", "spends the budget anyway"),
-                    ("session.plan(…)", "with a larger budget, or fewer or coarser queries"),
+                    ("session.plan(…)", "less noise: a larger budget, or fewer or coarser queries"),
                 ],
             )
 

@@ -183,10 +183,10 @@ def test_more_presence_is_looser_and_told_as_a_setting_and_in_the_pairs_it_cappe
     assert sex.listed.most.to_dict() == {"pair": "M – F", "before": 0.2, "after": 1.0}
     assert (age.listed.looser, age.listed.stricter) == (45, 0)
     assert "! looser" in str(page)
-    assert "more easily than before: ε 0.1 → 10" in " ".join(str(page).split())
+    assert "more distinguishable than before: ε 0.1 → 10" in " ".join(str(page).split())
     back = absent("10").diff(absent("0.1"))
     assert not back.looser
-    assert "less easily than before: ε 10 → 0.1" in " ".join(str(back).split())
+    assert "less distinguishable than before: ε 10 → 0.1" in " ".join(str(back).split())
 
 
 def test_pairs_under_presence_are_counted_as_the_whole_metric_counts_them():
@@ -213,7 +213,7 @@ def test_whether_records_may_be_absent_has_a_direction():
     assert "! looser       the number of records is public now" in str(page)
     back = absent("").diff(absent("10"))
     assert not back.looser
-    assert "! stricter     whether somebody is in the data is protected now" in str(back)
+    assert "! stricter     presence in the data is protected now" in str(back)
 
 
 def test_another_bound_on_the_number_of_records_is_told_and_neither_looser_nor_stricter():

@@ -117,6 +117,7 @@ def command(
         require_worth(
             warning,
             "plan",
+            planned.budget,
             anyway=anyway,
             recorded=lambda: session.is_recorded(planned, request=request),
         )

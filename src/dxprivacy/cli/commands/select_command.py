@@ -159,6 +159,7 @@ def _choose(
         require_worth(
             selection.uninformative(session.n_records),
             "select",
+            selection.budget,
             anyway=anyway,
             recorded=lambda: session.is_recorded(selection, request=request),
         )

@@ -205,7 +205,11 @@ def _make(
             plan = session.plan_synthesis(*asked, **wanted)
         places.require_named(plan.made.name)
         require_worth(
-            plan.uninformative(), "synth", anyway=anyway, recorded=lambda: session.is_recorded(plan, request=request)
+            plan.uninformative(),
+            "synth",
+            plan.made.budget,
+            anyway=anyway,
+            recorded=lambda: session.is_recorded(plan, request=request),
         )
         with working("making synthetic records") as tell:
             made = session.synthesize(

@@ -230,7 +230,7 @@ def _setting_notice(setting: Setting) -> list[Notice]:
         text = f"“{setting.after}” is another dataset than “{setting.before}”: a ledger of one refuses the other."
         return [Notice("dataset", text)]
     if setting.what == "combine":
-        text = f"pairs that differ in several attributes have as ε the {setting.after} over the attributes"
+        text = f"pairs that differ in several attributes: their ε is now the {setting.after} over the attributes"
         return [Notice(setting.way, f"{text}; before, the {setting.before}.")]
     if setting.what == "neighbors":
         texts = {

@@ -41,7 +41,7 @@ def test_what_cuts_a_cell_of_a_series_is_refused(text, bin_value):
 
 @pytest.mark.parametrize("text", TOTALS)
 def test_totals_of_numbers_in_cells_cannot_be_told_apart(text):
-    with pytest.raises(QueryError, match="known in steps only"):
+    with pytest.raises(QueryError, match="known only in bins"):
         gather(text).require_honest(series())
 
 
