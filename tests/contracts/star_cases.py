@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from dxprivacy.universe.hierarchy import NOBODY, Nest, star_of
+from dxprivacy.universe.hierarchy import NO_ROW, Nest, star_of
 
 
 def star(values: int, groups: tuple[int, ...]) -> Nest:
@@ -53,7 +53,7 @@ def records(values: int, groups: tuple[int, ...]) -> np.ndarray:
 
 def counts_of(nest: Nest, rows: np.ndarray) -> dict[int, int]:
     """The noise of every count of a nest, those that nobody makes included."""
-    out = {k: int(rows[r]) for k, r in enumerate(nest.row.tolist()) if r != NOBODY}
+    out = {k: int(rows[r]) for k, r in enumerate(nest.row.tolist()) if r != NO_ROW}
     for whole, left, right in nest.divided[::-1].tolist():
         out.setdefault(whole, out[left] + out[right])
     return out

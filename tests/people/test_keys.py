@@ -17,7 +17,7 @@ from contracts.long_forms import mostly_slow
 from dxprivacy.cli import main
 from dxprivacy.engines import open_source
 from dxprivacy.engines.beside_people import BesidePeople, whose_rows
-from dxprivacy.engines.contribution_bounding import NOBODY, UNUSABLE, key_part
+from dxprivacy.engines.contribution_bounding import MISSING_KEY, UNUSABLE, key_part
 from engines.workbooks import workbook
 
 AT_MOST = 2
@@ -220,7 +220,7 @@ def test_whatever_an_object_does_it_is_at_most_unusable():
         [1],
     ]
     usable = {np.int64(5): "5", np.uint64(2**63): str(2**63), 10**37: str(10**37)}
-    assert {key_part(x) for x in missing} == {NOBODY}
+    assert {key_part(x) for x in missing} == {MISSING_KEY}
     assert {key_part(x) for x in unusable} == {UNUSABLE}
     assert {x: key_part(x) for x in usable} == usable
     frame = pd.DataFrame({"who": pd.Series(unusable, dtype=object), "a": ["x"] * len(unusable)})

@@ -17,7 +17,7 @@ from dxprivacy.mechanisms.sampling import tree_noise
 from dxprivacy.mechanisms.sampling.hierarchy_tables import Enclosed, Messages, TreeKind, _convolved
 from dxprivacy.mechanisms.sampling.tree_noise import Family, family_of
 from dxprivacy.mechanisms.sampling.zero_sum_tables import RHO_BITS
-from dxprivacy.universe.hierarchy import NOBODY, nest_of
+from dxprivacy.universe.hierarchy import NO_ROW, nest_of
 
 TINY = {"bits": 24, "tail": 2}
 
@@ -218,7 +218,7 @@ def test_tables_are_refined_with_a_probability_below_2_to_the_minus_80(rows, sca
         left, right = (tables.of(k) for k in (split.left, split.right))
         sums = tables.sums(split.left, split.right)
         f, g, both = (both_sides(t.low) for t in (left, right, sums))
-        fade = 0.0 if nest.row[split.whole[0]] == NOBODY else 1 / scale
+        fade = 0.0 if nest.row[split.whole[0]] == NO_ROW else 1 / scale
         o = around[int(split.whole[0])]
         o = o * np.exp(-fade * np.abs(np.arange(len(o)) - len(o) // 2))
         ends = min(len(o), len(both)) // 2
@@ -311,7 +311,7 @@ def test_no_count_without_noise_is_drawn():
     plan = dx.plan(np.eye(4, dtype=int), dx.metrics.constant(4, 1), method="k-norm")
     with pytest.raises(dx.errors.NotCertified):
         plan.measured.drawn(np.zeros(len(plan.scales)), None)
-    assert NOBODY == -1
+    assert NO_ROW == -1
 
 
 @pytest.mark.parametrize("scale", [1e-3, 0.02, 50.0, 66.0, 99.0])

@@ -11,7 +11,7 @@ from contracts.long_forms import mostly_slow
 from contracts.nest_cases import chance, drawn_often, fits
 from contracts.star_cases import counts_of, distribution, points, records, star
 from dxprivacy.mechanisms.sampling.tree_noise import Family, family_of
-from dxprivacy.universe.hierarchy import NOBODY
+from dxprivacy.universe.hierarchy import NO_ROW
 
 SHAPES = [(2, (2,)), (2, (2, 2)), (3, (2,)), (2, (3,)), (2, (4,)), (4, ()), (2, (2, 2, 2)), (3, (2, 2)), (2, (3, 2))]
 
@@ -79,7 +79,7 @@ def _drawn(shape, draws, options, monkeypatch, widest=0.9, reach=3):
     scales = scales_of(np.random.default_rng(8), *shape, 0.4, widest)
     nest = star(*shape)
     family = family_of(nest, scales.tolist())
-    made = np.flatnonzero(nest.row != NOBODY)
+    made = np.flatnonzero(nest.row != NO_ROW)
     z = np.zeros((draws, len(scales)), dtype=np.int64)
     z[:, nest.row[made]] = drawn_often(family, nest.size, draws)[:, made]
     assert _fits(z, shape, scales, reach)
@@ -100,7 +100,7 @@ def test_a_draw_agrees():
     nest = star(values, groups)
     rng = np.random.default_rng(2)
     family = family_of(nest, scales_of(rng, values, groups, 5, 60).tolist())
-    made = nest.row != NOBODY
+    made = nest.row != NO_ROW
     for _ in range(20):
         z = np.zeros(int(nest.row.max()) + 1, dtype=np.int64)
         z[nest.row[made]] = family.draw()[made]

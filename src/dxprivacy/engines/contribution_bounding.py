@@ -25,7 +25,7 @@ from dxprivacy.universe.universe import Universe
 
 LONGEST_KEY = 1_024
 """Maximum bytes of each column of a key; a longer entry is unusable."""
-NOBODY = ""
+MISSING_KEY = ""
 """The key of rows without a key (NULL, NaN or empty)."""
 UNUSABLE = "?" * (LONGEST_KEY + 1)
 """The key of all rows whose entry is present but cannot be a key: longer than any key, so that it equals none."""
@@ -47,11 +47,11 @@ def key_of(parts: Sequence[str], rules: People) -> str:
     """Return the canonical text of a key, from the results of `key_part` for its columns.
 
     >>> rules = People(("site", "nr"), 5, no_key="own")
-    >>> key_of(["a", "5"], rules), key_of(["a", NOBODY], rules), key_of(["a", UNUSABLE], rules) == UNUSABLE
+    >>> key_of(["a", "5"], rules), key_of(["a", MISSING_KEY], rules), key_of(["a", UNUSABLE], rules) == UNUSABLE
     ('1:a1:5', '', True)
     """
-    if NOBODY in parts:
-        return NOBODY
+    if MISSING_KEY in parts:
+        return MISSING_KEY
     if UNUSABLE in parts:
         return unusable_key(rules)
     return parts[0] if len(parts) == 1 else "".join(f"{len(text.encode())}:{text}" for text in parts)
@@ -59,13 +59,13 @@ def key_of(parts: Sequence[str], rules: People) -> str:
 
 def unusable_key(rules: People) -> str:
     """Return the key of rows with an unusable entry: under `own` one separate person, else the person without a key."""
-    return UNUSABLE if rules.no_key == OWN else NOBODY
+    return UNUSABLE if rules.no_key == OWN else MISSING_KEY
 
 
 def key_part(entry: object) -> str:
     """Read one entry of a key column; never raises.
 
-    Only a missing or empty entry is `NOBODY`.  Every other entry that has no canonical text is `UNUSABLE`.  NaN is
+    Only a missing or empty entry is `MISSING_KEY`.  Every other entry that has no canonical text is `UNUSABLE`.  NaN is
     missing, because pandas writes missing numbers so.
 
     >>> [key_part(x) for x in ["N123", 17, 17.0, True, None, "", float("nan")]]
@@ -81,7 +81,7 @@ def key_part(entry: object) -> str:
 
 def _key_part(entry: object) -> str:
     if is_missing(entry):
-        return NOBODY
+        return MISSING_KEY
     if isinstance(entry, _WITH_TEXT):
         text = clean_text(entry)
         return UNUSABLE if text is None or DAMAGED in text or len(text.encode()) > LONGEST_KEY else text
@@ -95,7 +95,7 @@ def digest_of_key(key: str) -> str:
     return sha256(key.encode()).hexdigest()
 
 
-NO_KEY, NOT_A_KEY = digest_of_key(NOBODY), digest_of_key(UNUSABLE)
+NO_KEY, NOT_A_KEY = digest_of_key(MISSING_KEY), digest_of_key(UNUSABLE)
 
 
 def people_in_all(keys: int, without_key: int, rules: People) -> int:
@@ -140,13 +140,13 @@ class KeyedRows:
     def people(self, rules: People) -> int:
         """Return the number of people."""
         named = sum(digest not in (NO_KEY, NOT_A_KEY) for digest in self.digests)
-        return people_in_all(named, int(self.counts[self._nobody].sum()), rules)
+        return people_in_all(named, int(self.counts[self._without_key].sum()), rules)
 
     @property
-    def _nobody(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    def _without_key(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
         """Whether each row has no key."""
-        is_nobody = np.array([digest == NO_KEY for digest in self.digests], dtype=bool)
-        return is_nobody[self.person] if len(self.digests) else np.zeros(0, dtype=bool)
+        is_missing_key = np.array([digest == NO_KEY for digest in self.digests], dtype=bool)
+        return is_missing_key[self.person] if len(self.digests) else np.zeros(0, dtype=bool)
 
     def kept(self, rules: People) -> "KeptRows":
         """Keep at most `max_rows` rows of every person."""
@@ -155,8 +155,8 @@ class KeyedRows:
         over = totals[self.person] > rules.max_rows
         person = self.person
         if rules.no_key == OWN:
-            over &= ~self._nobody
-            person = np.where(self._nobody, EACH_THEIR_OWN, person)
+            over &= ~self._without_key
+            person = np.where(self._without_key, EACH_THEIR_OWN, person)
         counts = np.where(over, 0, self.counts)
         order = np.flatnonzero(over)[np.argsort(self.person[over], kind="stable")]
         for mine in _runs(order, self.person):

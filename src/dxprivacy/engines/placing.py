@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from dxprivacy.engines.contribution_bounding import (
-    NOBODY,
+    MISSING_KEY,
     UNUSABLE,
     KeptRows,
     KeyedRows,
@@ -147,7 +147,7 @@ class PlacedSource(ABC):
         for block in self.blocks(columns):
             for key, times in zip(_keys(block.columns, people), block.times.tolist(), strict=True):
                 found[key] = found.get(key, 0) + times
-        without_key = found.pop(NOBODY, 0)
+        without_key = found.pop(MISSING_KEY, 0)
         found.pop(UNUSABLE, 0)
         return people_in_all(len(found), without_key, people)
 

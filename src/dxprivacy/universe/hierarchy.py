@@ -17,12 +17,12 @@ import numpy as np
 
 from dxprivacy.exact.arrays import Bools, Ints
 
-NOBODY = -1  # stands for "no row" and "no element"
+NO_ROW = -1  # stands for "no row" and "no element"
 
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """A tree of numbered counts, the root first: the row and the element of each (or NOBODY), and the divisions.
+    """A tree of numbered counts, the root first: the row and the element of each (or NO_ROW), and the divisions.
 
     A count precedes its parts; `divided` has a line for each division: the whole, its left and its right part.
     In a star, counts have several divisions, and no count has an element.
@@ -77,7 +77,7 @@ def nest_of(rows: Ints) -> Nest | None:
     covered = np.array([sum(int(sizes[k]) for k in some) for some in parts])
     if (covered != np.append(np.where(single, 0, sizes), inside.shape[1])).any():
         return None  # an element that no row counts by itself
-    return _in_halves([[some] if some else [] for some in parts], np.where(single, first, NOBODY))
+    return _in_halves([[some] if some else [] for some in parts], np.where(single, first, NO_ROW))
 
 
 def star_of(margin: Ints, tables: Sequence[Ints]) -> Nest:
@@ -91,7 +91,7 @@ def star_of(margin: Ints, tables: Sequence[Ints]) -> Nest:
     for k, row in enumerate(margin.tolist()):
         parts[row] = [table[k].tolist() for table in tables]
     parts[rows] = [margin.tolist()]
-    return _in_halves(parts, np.full(rows, NOBODY))
+    return _in_halves(parts, np.full(rows, NO_ROW))
 
 
 def _sets(rows: Ints) -> Bools | None:
@@ -122,7 +122,7 @@ def _parents(inside: Bools) -> list[int] | None:
 
 def _in_halves(parts: Sequence[Sequence[Sequence[int]]], cell: Ints) -> Nest:
     """Return the tree of rows, given the divisions of each; a division into more parts gets auxiliary counts."""
-    row, cells, divided = [NOBODY], [NOBODY], []
+    row, cells, divided = [NO_ROW], [NO_ROW], []
     waiting: list[tuple[int, Sequence[int]]] = [(0, inner) for inner in parts[-1]]
     for number, inner in waiting:
         halves = (inner[: (len(inner) + 1) // 2], inner[(len(inner) + 1) // 2 :])
@@ -130,8 +130,8 @@ def _in_halves(parts: Sequence[Sequence[Sequence[int]]], cell: Ints) -> Nest:
         for half in halves:
             ends.append(len(row))
             alone = len(half) == 1
-            row.append(half[0] if alone else NOBODY)
-            cells.append(int(cell[half[0]]) if alone else NOBODY)
+            row.append(half[0] if alone else NO_ROW)
+            cells.append(int(cell[half[0]]) if alone else NO_ROW)
             waiting += [(ends[-1], below) for below in (parts[half[0]] if alone else [half])]
         divided.append((number, *ends))
     return Nest(np.array(row), np.array(cells), np.array(divided, dtype=np.int64).reshape(-1, 3))

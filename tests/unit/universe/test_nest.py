@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contracts.nest_cases import chain_rows, halved_rows, random_rows
-from dxprivacy.universe.hierarchy import NOBODY, nest_of
+from dxprivacy.universe.hierarchy import NO_ROW, nest_of
 
 
 def sums(rows, nest, x):
@@ -24,7 +24,7 @@ def test_every_count_of_a_nest_is_its_row_and_the_sum_of_its_parts(seed):
     nest = nest_of(rows)
     x = rng.integers(-50, 50, cells)
     found = sums(rows, nest, x)
-    made = nest.row != NOBODY
+    made = nest.row != NO_ROW
     assert sorted(nest.row[made].tolist()) == list(range(len(rows)))
     assert (found[made] == (rows @ x)[nest.row[made]]).all()
     assert found[0] == x.sum()

@@ -6,7 +6,7 @@ rows of people with more than `max_rows` rows are numbered.
 
 from collections.abc import Sequence
 
-from dxprivacy.engines.contribution_bounding import DIGITS, EACH_THEIR_OWN, LONGEST_KEY, NOBODY, unusable_key
+from dxprivacy.engines.contribution_bounding import DIGITS, EACH_THEIR_OWN, LONGEST_KEY, MISSING_KEY, unusable_key
 from dxprivacy.engines.fields import Packing
 from dxprivacy.engines.placement import TEXTS, key_text
 from dxprivacy.engines.source import Column, ColumnKind
@@ -39,19 +39,19 @@ class Keeping:
             parts = [self.dialect.measured(part) for part in parts]
         # A sum: NULL where an entry is missing, and then the row has no key, whatever its other entries are.
         one = f"CASE WHEN {' + '.join(f'({each})' for each in unusable)} > 0 THEN {self._unusable(people)} END"
-        key = f"coalesce({' || '.join(parts)}, {one}, {self._nobody})"
+        key = f"coalesce({' || '.join(parts)}, {one}, {self._without_key})"
         return f"SELECT *, {key} AS {PERSON} FROM ({rows}) AS rows_of_people"
 
     def people(self, rows: str, people: People) -> str:
         """Write the query for the number of usable keys, and of rows without a key."""
-        without = f"{PERSON} = {self._nobody}"
+        without = f"{PERSON} = {self._without_key}"
         usable = f"NOT {without} AND {PERSON} <> {self._unusable(people)}"
         return f"""SELECT count(DISTINCT CASE WHEN {usable} THEN {PERSON} END) AS keys,
             count(CASE WHEN {without} THEN 1 END) AS without_key FROM ({rows}) AS of_people"""
 
     @property
-    def _nobody(self) -> str:
-        return self.dialect.key(NOBODY)
+    def _without_key(self) -> str:
+        return self.dialect.key(MISSING_KEY)
 
     def _unusable(self, people: People) -> str:
         return self.dialect.key(unusable_key(people))
@@ -69,12 +69,12 @@ class Keeping:
         `groups` selects rows by person and possible record of all attributes. With `by_person`, a first column `number`
         identifies each person.
         """
-        nobody, stored, cells = self._nobody, self.dialect.stored, _cells(whole)
+        without, stored, cells = self._without_key, self.dialect.stored, _cells(whole)
         here = ", ".join(cells)
-        limited = "" if people.no_key == ONE else f" AND {PERSON} <> {nobody}"
+        limited = "" if people.no_key == ONE else f" AND {PERSON} <> {without}"
         numbers = ", ',', ".join(cells)
         told = f"concat(digest, '|', {numbers}, '|', nth)"
-        own = "1 = 0" if people.no_key == ONE else f"{PERSON} = {nobody}"
+        own = "1 = 0" if people.no_key == ONE else f"{PERSON} = {without}"
         number = f"CASE WHEN {own} THEN {EACH_THEIR_OWN} ELSE dense_rank() OVER (ORDER BY {PERSON}) END AS number, "
         number = number if by_person else ""
         grouped = ", ".join(["number"] * by_person + [f"c{k}" for k in range(len(asked.numbers))])

@@ -33,7 +33,7 @@ from dxprivacy.exact.arrays import Floats, Ints
 from dxprivacy.mechanisms.sampling.exact_selection import exp_bounds
 from dxprivacy.mechanisms.sampling.hierarchy_tables import Enclosed, Messages, TooCoarse, TreeKind
 from dxprivacy.mechanisms.sampling.zero_sum_tables import RHO_BITS
-from dxprivacy.universe.hierarchy import NOBODY, Nest
+from dxprivacy.universe.hierarchy import NO_ROW, Nest
 
 Entropy = Callable[[int], bytes]
 
@@ -245,7 +245,7 @@ def family_of(nest: Nest, scales: Sequence[float]) -> Family:
     rhos = {scale: _rho(scale) for scale in set(scales)}
     kinds: list[TreeKind] = [TreeKind(0)] * nest.size
     for k in range(nest.size - 1, -1, -1):
-        rho = 1 << RHO_BITS if nest.row[k] == NOBODY else rhos[scales[int(nest.row[k])]]
+        rho = 1 << RHO_BITS if nest.row[k] == NO_ROW else rhos[scales[int(nest.row[k])]]
         halves = tuple((kinds[left], kinds[right]) for left, right in parts.get(k, ()))
         kinds[k] = known.setdefault((rho, halves), TreeKind(rho, halves))
     depth = [0] * nest.size

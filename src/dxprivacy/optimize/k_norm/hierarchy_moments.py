@@ -20,7 +20,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from dxprivacy.errors import NotCertified
 from dxprivacy.exact.arrays import Floats, Ints
-from dxprivacy.universe.hierarchy import NOBODY, Nest
+from dxprivacy.universe.hierarchy import NO_ROW, Nest
 
 _TAIL = 42.0  # a weight of e^-42 is negligible in floats
 _NOTHING = 1e-14  # negligible relative to the largest probability
@@ -85,7 +85,7 @@ class Moments:
         out: list[_HierarchyKind] = [_HierarchyKind(0.0)] * nest.size
         parts = {int(a): (int(b), int(c)) for a, b, c in nest.divided.tolist()}
         for k in range(nest.size - 1, -1, -1):
-            weight = float(self.weights[nest.row[k]]) if nest.row[k] != NOBODY else 0.0
+            weight = float(self.weights[nest.row[k]]) if nest.row[k] != NO_ROW else 0.0
             if k not in parts:
                 key: tuple[object, ...] = (weight,)
                 made = _HierarchyKind(weight)

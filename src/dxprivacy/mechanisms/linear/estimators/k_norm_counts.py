@@ -41,7 +41,7 @@ from dxprivacy.optimize.tables import MeasuredTable, Reconstruction
 from dxprivacy.queries.asked import Stack
 from dxprivacy.universe.answers import Distribution
 from dxprivacy.universe.blocks import Block
-from dxprivacy.universe.hierarchy import NOBODY, Nest, nest_of, star_of
+from dxprivacy.universe.hierarchy import NO_ROW, Nest, nest_of, star_of
 from dxprivacy.universe.workload import Workload
 
 # -- Hierarchies of counts: the workload consists of sums of noisy bins ------------------------------------------------
@@ -100,7 +100,7 @@ class NestedSums(KNormPart):
             key = rounded(v), step, span
             if not step:
                 out.append(Laplace(0.0))
-            elif count == NOBODY:
+            elif count == NO_ROW:
                 out.append(known.setdefault(key, Agreeing(*key)))
             else:
                 if (count, step) not in told:
@@ -110,17 +110,17 @@ class NestedSums(KNormPart):
 
     @cached_property
     def _same(self) -> list[int]:
-        """For each workload row, the measured row with the same noise distribution up to a factor, or `NOBODY`.
+        """For each workload row, the measured row with the same noise distribution up to a factor, or `NO_ROW`.
 
         The measured row counts either the bins with the larger entry or all others.
         """
-        places = {k: row for k, row in enumerate(self.nest.row.tolist()) if row != NOBODY}
+        places = {k: row for k, row in enumerate(self.nest.row.tolist()) if row != NO_ROW}
         sets = {self._rows[row].tobytes(): k for k, row in places.items()}
         out = []
         for row in self.wanted:
             larger = row == row.max()
-            found = [sets.get(side.tobytes(), NOBODY) for side in (larger, ~larger)]
-            out.append(max(found) if len(np.unique(row)) == 2 else NOBODY)
+            found = [sets.get(side.tobytes(), NO_ROW) for side in (larger, ~larger)]
+            out.append(max(found) if len(np.unique(row)) == 2 else NO_ROW)
         return out
 
     def estimates(self, noisy: Ints, scales: Sequence[float], records: int) -> list[Value]:  # noqa: ARG002
