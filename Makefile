@@ -22,7 +22,7 @@ demo: $(RUN_STAMP)   ## the two-minute tour: a private release of simulated data
 test: $(DEV_STAMP)   ## every test, long ones in a short form (at most 8 minutes on two cores)
 	@$(BIN)/python -m compileall -q src
 	@mkdir -p build
-	$(KEEPING) $(BIN)/pytest -q -n auto --dist worksteal -m "not slow and $(ELSEWHERE)" --durations-to build/durations.txt
+	$(KEEPING) $(BIN)/pytest -q -n auto --dist worksteal -m "not slow and $(ELSEWHERE)" --durations-to=build/durations.txt
 test-slow: $(DEV_STAMP) ## the long forms of the tests, and those with Spark (at most 25 minutes on two cores)
 	@$(BIN)/python -m compileall -q src
 	$(KEEPING) $(BIN)/pytest -q -n auto --dist worksteal -m "slow and $(ELSEWHERE)"
