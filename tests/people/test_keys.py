@@ -18,6 +18,7 @@ from dxprivacy.cli import main
 from dxprivacy.engines import open_source
 from dxprivacy.engines.beside_people import BesidePeople, whose_rows
 from dxprivacy.engines.contribution_bounding import MISSING_KEY, UNUSABLE, key_part
+from dxprivacy.engines.files.line_files import LONGEST_LINE
 from engines.workbooks import workbook
 
 AT_MOST = 2
@@ -239,7 +240,39 @@ def test_json_entries_that_are_no_text_or_number_are_present(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text("".join(f'{{"who": {entry}, "a": "x"}}\n' for entry in lines) + "not json\n")
     found = whose_rows(open_source(path), policy_of(("who",)).universe)
-    assert (found.people, found.without_key, found.unusable) == (0, 4, 6)
+    assert (found.people, found.without_key, found.unusable) == (0, 3, 7)
+
+
+UNREADABLE_LINES = {
+    "t.jsonl": [
+        '{"who": "p", "a": "x", "note": "' + "z" * LONGEST_LINE + '"}',
+        '{"who": "p", "a": "x"',
+        '{"who": 01, "a": "x"}',
+        '["p", "x"]',
+    ],
+    "t.csv": ["z" * LONGEST_LINE + ",p,x", '"never closed,p,x'],
+}
+
+
+@pytest.mark.parametrize("no_key", ["one", "own"])
+@pytest.mark.parametrize("name", UNREADABLE_LINES)
+def test_lines_that_were_cut_or_cannot_be_read_belong_to_one_person(name, no_key, tmp_path):
+    """One person may have written them all, so that the key which was lost must not make each a person."""
+    policy = policy_of(("who",), no_key)
+    for line in UNREADABLE_LINES[name]:
+        path = tmp_path / name
+        head = "note,who,a\n" if name == "t.csv" else ""
+        path.write_text(head + f"{line}\n" * 7)
+        kept, people = counted(open_source(path), policy)
+        assert (sum(kept.values()), people) == (AT_MOST, 1)
+
+
+def test_lines_without_an_entry_have_no_key(tmp_path):
+    (tmp_path / "t.jsonl").write_text('\nnull\n{"a": "x"}\n')
+    (tmp_path / "t.csv").write_text("note,who,a\n\nz\nz,,x\n")
+    for name in ("t.jsonl", "t.csv"):
+        found = whose_rows(open_source(tmp_path / name), policy_of(("who",)).universe)
+        assert (found.people, found.without_key, found.unusable) == (0, 3, 0)
 
 
 def test_error_values_of_a_sheet_are_unusable_keys(tmp_path):

@@ -48,7 +48,7 @@ _CHUNK = 1 << 18  # pairs at a time
 _DUST = 1e-200  # less is a sum of the placeholders that stand for 0 in a sparse array
 _CANDIDATES = 12
 _GRAPHS = 16
-CONTEXTS = 64  # of the attributes that two records share, up to which all are searched
+CONTEXTS = 256  # of the attributes that two records share, up to which all are searched
 
 
 @dataclass(frozen=True)

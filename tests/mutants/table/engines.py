@@ -63,6 +63,20 @@ ENGINES = (
         "test_whatever_an_object_does_it_is_at_most_unusable",
     ),
     Mutant(
+        "engines/files/csv_lines.py",
+        "fields + [CUT] * (wanted - len(fields))",
+        'fields + [""] * (wanted - len(fields))',
+        "tests/people/test_keys.py",
+        "test_lines_that_were_cut_or_cannot_be_read_belong_to_one_person",
+    ),
+    Mutant(
+        "engines/files/line_files.py",
+        "    return value if isinstance(value, dict) else None",
+        "    return value if isinstance(value, dict) else {}",
+        "tests/people/test_keys.py",
+        "test_lines_that_were_cut_or_cannot_be_read_belong_to_one_person",
+    ),
+    Mutant(
         "engines/sql/people_sql.py",
         'usable = f"({usable} AND NOT {self.dialect.is_damaged(text)})"',
         "pass",

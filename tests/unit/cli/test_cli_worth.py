@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import select
+import shlex
 import subprocess
 import sys
 import time
@@ -122,13 +123,22 @@ def test_a_larger_share_is_offered_for_the_command_that_was_typed(town, dxp, com
     assert "dxp plan" not in refused.err
 
 
+@pytest.mark.parametrize(("command", "asked"), [("select", "most common sex"), ("synth", "count by sex")])
+def test_the_next_command_of_an_uninformative_plan_works_when_pasted(town, dxp, command, asked):
+    strict(town)
+    shown = dxp(command, "policy.toml", asked, "--n-records", "400").fine()
+    words = shlex.split(shown.lines[-1].removeprefix("Next: dxp "))
+    assert "--anyway" in words
+    dxp(*["people.csv" if word == "FILE" else word for word in words]).fine()
+
+
 @pytest.mark.parametrize(("answer", "code", "entries"), mostly_slow([(b"n\n", 2, 0), (b"y\n", 0, 1)], 1))
 def test_on_a_terminal_it_asks(town, dxp, answer, code, entries):
     strict(town)
     dxp("plan", "policy.toml", "count by sex", "--out", "p.json").fine()
     seen, ended = on_a_terminal([*sys_dxp(), "release", "p.json", *CURATOR], answer)
     assert "uninformative" in seen
-    assert "Spend the budget on it all the same?" in seen
+    assert "Spend the budget anyway?" in seen
     assert ended == code, seen
     assert spent(town) == entries
 

@@ -119,7 +119,7 @@ def command(
     if ledger is not None:
         lines, options = [*lines, fits_line(selection, budget, ledger)], [*(["--permute-and-flip"] if flip else [])]
         options += ["--budget", budget_text(selection.budget)]
-    options += starting_words(policy, ledger)
+    options += [*starting_words(policy, ledger), *(["--anyway"] if selection.uninformative(n_records) else [])]
     show([*lines, next_step("dxp select", policy, what, *options, "--data", "FILE")])
 
 

@@ -173,7 +173,7 @@ def _look_ahead(
     if ledger is not None:
         lines += ["", fits_line(plan.made, budget, ledger)]
         words += ["--budget", budget_text(plan.made.budget)]
-    words += starting_words(policy, ledger)
+    words += [*starting_words(policy, ledger), *(["--anyway"] if plan.uninformative() else [])]
     step = next_step("dxp synth", policy, *words, "--data", "FILE", "--out", "synthetic.csv")
     show([*lines, "", free, step])
 

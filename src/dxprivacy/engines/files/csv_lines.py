@@ -1,9 +1,10 @@
 """Read CSV files line by line: one line is one row, unless the policy declares that quoted fields have line breaks.
 
-- The first line is the header, which is public, unless the policy names the columns; a byte-order mark is dropped.
-- The delimiter is declared, or follows from the file's name: tab for `.tsv`, comma otherwise.
-- A field may be quoted as in RFC 4180, but a quote that is not closed ends with its line.
-- Missing fields are empty, extra ones are ignored.
+- The first line is the header, which is public, unless the policy names the columns; a byte-order mark is dropped. -
+The delimiter is declared, or follows from the file's name: tab for `.tsv`, comma otherwise. - A field may be quoted as
+in RFC 4180, but a quote that is not closed ends with its line. - Missing fields are empty, extra ones are ignored.  If
+a line was cut, or a quote in it is not closed, the missing fields
+  may have been there: they are unreadable, and unusable as keys.
 """
 
 from collections import Counter
@@ -15,7 +16,7 @@ import numpy as np
 
 from dxprivacy.engines.files import csv_header, csv_quoted
 from dxprivacy.engines.files.csv_records import split_all, split_quoted
-from dxprivacy.engines.files.line_files import LineFile
+from dxprivacy.engines.files.line_files import CUT, LONGEST_LINE, LineFile
 from dxprivacy.engines.fit import find_columns, find_keys
 from dxprivacy.engines.placing import Entries, PlacedBlock
 from dxprivacy.engines.source import Column, ColumnKind
@@ -86,7 +87,12 @@ class CsvFile(LineFile):
         positions = [position for read in self._positions(universe) for position in read]
         if not self._file.has_header:  # dropped from every record, not only the first: rows have no order
             lines = [line.removeprefix(_MARK) for line in lines]
-        rows = split_all(lines, self._delimiter, max(positions) + 1)
+        wanted = max(positions) + 1
+        rows = split_all(lines, self._delimiter, wanted)
+        for k, line in enumerate(lines):
+            if len(line) > LONGEST_LINE or ('"' in line and line.count('"') % 2):
+                fields = split_quoted(line, self._delimiter, wanted)
+                rows[k] = fields + [CUT] * (wanted - len(fields))
         return [[row[position] for row in rows] for position in positions]
 
     def _positions(self, universe: Universe) -> list[list[int]]:

@@ -162,10 +162,11 @@ def _readable() -> list[str]:
 
 
 # -- JSON lines (`.jsonl`, `.ndjson`): one line is one row, always; a row is a JSON object -----------------------------
-# - A line that is not a JSON object is a row whose every entry is missing.
-# - A missing name or `null` is a missing entry; a list, an object or an infinite number is an unreadable one.
-# - Numbers go by their value (1 and 1.0 are the whole number 1), true and false are the texts `true` and `false`.
-# - If a key occurs twice, the last one counts.
+# - An empty line, or `null`, is a row whose every entry is missing.  If a line is cut or holds anything else that is
+# not a JSON object, every entry is unreadable: as a key, such an entry is present but unusable. - A missing name or
+# `null` is a missing entry; a list, an object or an infinite number is an unreadable one. - Numbers go by their value
+# (1 and 1.0 are the whole number 1), true and false are the texts `true` and `false`. - If a key occurs twice, the last
+# one counts.
 #
 # The keys are known only from rows, which must not be read for a schema.  So there is no schema, every column of the
 # policy may be there, and a column that the policy misspells makes every record `other`.
@@ -203,20 +204,25 @@ class JsonLines(LineFile):
         """Return the values of the keys that the attributes read."""
         names = [column for attribute in universe.attributes for column in attribute.reads]
         rows = [read_object(line) for line in lines]
-        return [[_entry(row.get(name)) for row in rows] for name in names]
+        return [[UNREADABLE if row is None else _entry(row.get(name)) for row in rows] for name in names]
 
 
-def read_object(line: str) -> dict[str, Any]:
-    """Return the object in a line; an empty one if there is none.  Never raises.
+def read_object(line: str) -> dict[str, Any] | None:
+    """Return the object in a line, an empty one for an empty line or `null`, and None for anything else.  Never raises.
 
-    >>> read_object('{"age": 17, "age": 18.0}'), read_object('{"age": 17'), read_object("[1]")
-    ({'age': 18.0}, {}, {})
+    >>> read_object('{"age": 17, "age": 18.0}'), read_object(""), read_object('{"age": 17'), read_object("[1]")
+    ({'age': 18.0}, {}, None, None)
     """
-    try:
-        value = json.loads(line.removeprefix("\ufeff"), parse_int=_whole, parse_constant=_constant)
-    except (ValueError, RecursionError):
+    text = line.removeprefix("\ufeff")
+    if not text.strip():
         return {}
-    return value if isinstance(value, dict) else {}
+    try:
+        value = json.loads(text, parse_int=_whole, parse_constant=_constant)
+    except (ValueError, RecursionError):
+        return None
+    if value is None:
+        return {}
+    return value if isinstance(value, dict) else None
 
 
 def _constant(name: str) -> object:
