@@ -198,7 +198,7 @@ def test_a_policy_file_may_have_a_table_of_the_new_kind():
     assert d.exact(at["Jan"], at["Jul"]) == 3
     with pytest.raises(PolicyError, match="no month 'Brumaire'"):
         policy("Brumaire")
-    with pytest.raises(PolicyError, match=r"“per” means nothing here"):
+    with pytest.raises(PolicyError, match=r"unknown key “per”"):
         dx.Policy.parse(POLICY.format(first="Jan").replace("epsilon = 0.5", "epsilon = 0.5\nper = 2"))
 
 

@@ -67,7 +67,7 @@ def test_what_is_declared_is_carried_and_changes_no_distance():
         ("was_column = 3", "was_column must be a name"),
         ('was_column = " "', "was_column must be a name"),
         ('was_column = "code"', "is still its column"),
-        ('were = { A1 = "A" }', "means nothing here"),
+        ('were = { A1 = "A" }', "unknown key “were”"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_its_line(region, words):
