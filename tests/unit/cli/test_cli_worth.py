@@ -162,7 +162,7 @@ def on_a_terminal(command, answer):
             if not part:
                 break
             shown += part
-        if not answered and b"all the same?" in shown:
+        if not answered and b"budget anyway?" in shown:
             os.write(ours, answer)
             answered = True
     ended = process.wait(timeout=30)
