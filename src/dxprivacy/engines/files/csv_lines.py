@@ -1,10 +1,10 @@
 """Read CSV files line by line: one line is one row, unless the policy declares that quoted fields have line breaks.
 
-- The first line is the header, which is public, unless the policy names the columns; a byte-order mark is dropped. -
-The delimiter is declared, or follows from the file's name: tab for `.tsv`, comma otherwise. - A field may be quoted as
-in RFC 4180, but a quote that is not closed ends with its line. - Missing fields are empty, extra ones are ignored.  If
-a line was cut, or a quote in it is not closed, the missing fields
-  may have been there: they are unreadable, and unusable as keys.
+- The first line is the header, which is public, unless the policy names the columns; a byte-order mark is dropped.
+- The delimiter is declared, or follows from the file's name: tab for `.tsv`, comma otherwise.
+- A field may be quoted as in RFC 4180, but a quote that is not closed ends with its line.
+- Missing fields are empty, extra ones are ignored. If a line was cut, or a quote in it is not closed, its missing
+  fields are unreadable instead, and unusable as keys: they may have been there.
 """
 
 from collections import Counter

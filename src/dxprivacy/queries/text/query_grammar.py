@@ -33,7 +33,6 @@ from dxprivacy.queries.query import Query
 from dxprivacy.queries.text.condition_grammar import read_conditions
 from dxprivacy.queries.text.written_names import BARE, KEYWORDS, Length, in_one_unit
 
-_FIRST_WORDS = ("count", "sum", "mean", "median", "quantile", "table", "proportion", "histogram", "marginals")
 _TOKEN = re.compile(rf"""\s*(?:(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?P<mark>[=|,])|(?P<word>{BARE.pattern}))""")
 
 
@@ -49,7 +48,7 @@ def parse(text: str) -> Query:
     proportion by carrier, origin where delay=15..60 among month=1
     """
     reader = _Reader(text)
-    said = reader.word(f"a query starts with {', '.join(_FIRST_WORDS)} …").lower()
+    said = reader.word(f"a query starts with {', '.join(_asks())}").lower()
     if said not in _asks():
         raise reader.error(f"“{said}” is not a query", _instead(said))
     parts = _head(reader, said)

@@ -22,7 +22,7 @@ from dxprivacy.universe.answers import ErrorOf
 from dxprivacy.universe.blocks import Block, PeopleTable
 from dxprivacy.universe.workload import Workload
 
-# -- Uninformative answers: no better than a guess without data, decided from public numbers ---------------------------
+# -- Uninformative answers, found from public numbers ------------------------------------------------------------------
 # A number between two public ends is guessed by their middle, which errs by at most half their difference: a count of n
 # records by n/2, a sum by n times half the range of one record's term, a mean by half its range. An answer is
 # *uninformative* if the margin that covers 95 % of its noise exceeds that. A query is uninformative if all its noisy
